@@ -1,6 +1,6 @@
 /* Groups of runs with equal settings, and the statistics over their seeds: in numbers,
  * sentences and a Markdown table. */
-#include "eval/runs/differences.h"
+#include "eval/runs/sentences.h"
 #include "eval/runs/groups.h"
 #include "eval/runs/results.h"
 #include "eval/runs/runchart.h"
@@ -313,7 +313,7 @@ START_TEST(runs_of_each_corpus_have_their_own_test_losses)
     for (size_t g = 0; g < FEW; g++)
         ck_assert_double_eq(all.groups[g].losses[GROUP_TEST].mean, 4 + (double)g);
     ck_assert(!groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST).comparable);
-    char *text = groups_test_text(&runs[1]);
+    char *text = sentences_test(&runs[1]);
     ck_assert_ptr_nonnull(strstr(text, "stride 4"));
     free(text);
     comparison_free(&all);
@@ -337,7 +337,7 @@ static char *sentences(RunGroup *groups, size_t width)
     static const char *const names[RUNS] = {"A", "B", "C", "D", "E", "F"};
     char *text = memory_copy_text("");
     name_groups(groups, names);
-    differences_append(&text, groups, width);
+    sentences_differences(&text, groups, width);
     return text;
 }
 
@@ -556,7 +556,7 @@ START_TEST(a_diverged_run_is_never_the_best)
     add_validation(&runs[1], 20, 17);
     add_validation(&runs[5], 10, 4.5);
     RunGroup *groups = groups_make(runs, RUNS, false);
-    char *verdict = differences_verdict(groups);
+    char *verdict = sentences_verdict(groups);
     ck_assert_str_eq(
         verdict, "softmax-seed1 has the lowest validation loss: 4.0000 (perplexity 54.60), "
                  "0.5000 below again. One seed per model gives no confidence interval, so the "
@@ -564,7 +564,7 @@ START_TEST(a_diverged_run_is_never_the_best)
     free(verdict);
     add_validation(&runs[2], 10, 4.1);
     RunGroup *seeds = groups_make(runs, RUNS, true);
-    verdict = differences_verdict(seeds);
+    verdict = sentences_verdict(seeds);
     ck_assert_ptr_nonnull(strstr(verdict, "again has one seed, which gives no confidence"));
     free(verdict);
     groups_free(seeds);
@@ -619,9 +619,9 @@ START_TEST(tests_with_other_tokens_compare_in_bits_per_byte)
     ck_assert_double_eq_tol(all.groups[1].losses[GROUP_TEST_BITS].mean, 0.75, 0.01);
     GroupDifference bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
     ck_assert(bits.comparable && bits.interval.high < 0);
-    char *text = groups_test_text(&runs[0]), *differences = memory_copy_text("");
+    char *text = sentences_test(&runs[0]), *differences = memory_copy_text("");
     ck_assert_ptr_nonnull(strstr(text, "Test bits per byte: 16 bytes, window 16"));
-    differences_append(&differences, all.groups, 1000);
+    sentences_differences(&differences, all.groups, 1000);
     ck_assert_ptr_nonnull(
         strstr(differences, "Bits per byte of the test text against softmax"));
     free(text);
@@ -645,14 +645,14 @@ START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
     ck_assert(!best.comparable && bits.comparable);
     ck_assert_double_eq_tol(bits.difference, -0.25, 0.01);
     ck_assert(bits.interval.low < bits.difference && bits.interval.high < 0);
-    char *verdict = differences_verdict(all.groups),
+    char *verdict = sentences_verdict(all.groups),
          *name = groups_scale_name(&runs[0], runs, RUNS);
     ck_assert_ptr_nonnull(strstr(verdict, "linear has the fewest bits per byte"));
     ck_assert_str_eq(name, "unknown corpus"); /* the tokens do not divide it */
     free(name);
     free(verdict);
     char *text = memory_copy_text("");
-    differences_append(&text, all.groups, 1000);
+    sentences_differences(&text, all.groups, 1000);
     ck_assert_ptr_nonnull(strstr(text, "Best bits per byte of the validation text against "
                                        "softmax"));
     free(text);
@@ -713,12 +713,12 @@ START_TEST(the_origin_and_extensions_of_runs_are_told)
     RunData runs[RUNS];
     make_runs(runs);
     RunGroup *groups = groups_make(runs, RUNS, true);
-    ck_assert_ptr_null(results_history_text(groups));
+    ck_assert_ptr_null(sentences_history(groups));
     groups_free(groups);
     set_setting(&runs[0], RUN_ORIGIN, "a/best.safetensors, step 3");
     set_setting(&runs[1], RUN_EXTENDED, "step 4: 4 to 8 steps");
     groups = groups_make(runs, RUNS, true);
-    char *text = results_history_text(groups);
+    char *text = sentences_history(groups);
     ck_assert_ptr_nonnull(strstr(text, " started from a/best.safetensors, step 3."));
     ck_assert_ptr_nonnull(strstr(text, " was extended after step 4: 4 to 8 steps."));
     ck_assert_uint_eq(arrlenu(groups), 5); /* neither is a seed of the others */
@@ -738,12 +738,12 @@ START_TEST(notes_name_unknown_words_and_parts)
         runs[r].valid_tokens = 50;
     }
     Comparison all = comparison_make(runs, RUNS, true);
-    char *bits = results_bits_text(all.groups), *part = results_part_text(all.groups);
+    char *bits = sentences_bits(all.groups), *part = sentences_part(all.groups);
     ck_assert_ptr_nonnull(strstr(bits, "where tokens are unknown: linear (12 %)."));
     ck_assert_ptr_null(part); /* the best losses are of the whole text */
     free(bits);
     runs[1].best_is_part = true;
-    part = results_part_text(all.groups);
+    part = sentences_part(all.groups);
     ck_assert_ptr_nonnull(strstr(part, "20 of 50 tokens"));
     free(part);
     Table table = results_for_terminal(all.groups, NULL);
@@ -752,7 +752,7 @@ START_TEST(notes_name_unknown_words_and_parts)
     table_free(&table);
     runs[0].best_is_part = true;
     runs[0].part_tokens = 10;
-    part = results_part_text(all.groups);
+    part = sentences_part(all.groups);
     ck_assert_ptr_nonnull(strstr(part, "whose size differs between the runs"));
     free(part);
     Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){.y = 1});

@@ -1,6 +1,7 @@
 /* The C part of compare --html: thinning of logs, and escaping of markup. report.sh tests the
  * page's script. */
 #include "eval/compare/page/report.h"
+#include "eval/runs/runchart.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "tests/scratch.h"
@@ -37,7 +38,7 @@ static const RunLogRow *row_of_step(const RunLogRow *rows, size_t step)
 START_TEST(short_logs_are_not_thinned)
 {
     for (size_t count = 0; count <= MOST; count += MOST / 4) {
-        RunLogRow *rows = make_rows(count, 10), *thin = runlog_thin(rows, MOST);
+        RunLogRow *rows = make_rows(count, 10), *thin = runchart_thin(rows, MOST);
         ck_assert_uint_eq(arrlenu(thin), count);
         for (size_t i = 0; i < count; i++)
             ck_assert_uint_eq(thin[i].step, rows[i].step);
@@ -56,7 +57,7 @@ START_TEST(thinned_logs_keep_visible_points)
     rows[FAST].tokens_per_second = 1e9;
     rows[BEST].val_loss = 0.5;
     rows[GAP].train_loss = (double)NAN;
-    RunLogRow *thin = runlog_thin(rows, MOST);
+    RunLogRow *thin = runchart_thin(rows, MOST);
     ck_assert_uint_gt(arrlenu(thin), MOST / 2);
     ck_assert_uint_le(arrlenu(thin), 3 * MOST);
     const size_t kept[] = {0, HIGH, LOW, FAST, BEST, GAP, COUNT - 1};
@@ -72,7 +73,7 @@ END_TEST
 START_TEST(thinned_logs_keep_validations)
 {
     enum { COUNT = 10000, EVERY = 200 };
-    RunLogRow *rows = make_rows(COUNT, EVERY), *thin = runlog_thin(rows, MOST);
+    RunLogRow *rows = make_rows(COUNT, EVERY), *thin = runchart_thin(rows, MOST);
     for (size_t i = 0; i < COUNT; i += EVERY)
         ck_assert_ptr_nonnull(row_of_step(thin, i + 1));
     arrfree(thin);

@@ -1,5 +1,6 @@
 /* The log of a run: values are read back exactly, and a truncated, damaged or foreign log is
  * detected. */
+#include "eval/runs/runchart.h"
 #include "eval/runs/runlog.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"

@@ -1,6 +1,6 @@
 #include "eval/compare/compare.h"
 #include "eval/compare/page/report.h"
-#include "eval/runs/differences.h"
+#include "eval/runs/sentences.h"
 #include "eval/runs/results.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
@@ -59,41 +59,11 @@ static size_t chart_height(const CompareSettings *settings, size_t lines)
     return height < MOST ? height : MOST;
 }
 
-/* The runs of one corpus. */
-typedef struct Section {
-    const RunGroup *groups; /* of this corpus */
-    const ResultsReach *reach;
-    char *heading;  /* not made safe; NULL: there is only one corpus */
-    double entropy; /* of the corpus that all groups share, else NaN */
-    bool first;
-} Section;
-
-typedef void (*ShowSection)(const Section *section, const CompareSettings *settings);
-
-/* Calls show for each corpus in turn. */
-static void for_each_corpus(const Comparison *all, const ResultsReach *reach, ShowSection show,
-                            const CompareSettings *settings)
-{
-    size_t next = 0;
-    while (next < arrlenu(all->groups)) {
-        RunGroup *groups = groups_section(all->groups, next);
-        Section section = {.groups = groups,
-                           .reach = reach,
-                           .entropy = shared_entropy(groups),
-                           .first = next == 0};
-        if (arrlenu(groups) < arrlenu(all->groups))
-            section.heading = groups_scale_name(groups[0].runs[0], all->runs, all->count);
-        show(&section, settings);
-        next += arrlenu(groups);
-        arrfree(groups);
-        free(section.heading);
-    }
-}
-
 static void print_chart(const Section *section, const CompareSettings *settings, size_t width,
                         size_t lines)
 {
-    Chart chart = runchart_make(section->groups, section->entropy, &settings->axes);
+    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
+                                &settings->axes);
     chart.columns = width < COMPARE_SIZE_MOST ? width : COMPARE_SIZE_MOST;
     chart.rows = chart_height(settings, lines);
     chart.utf8 = terminal_is_utf8();
@@ -120,45 +90,38 @@ static size_t most_seeds(const RunGroup *groups)
 static char *meaning(const Section *section, size_t width)
 {
     char *text = memory_copy_text("");
-    char *const sentences[] = {
-        results_part_text(section->groups), results_bits_text(section->groups),
-        results_history_text(section->groups), groups_test_text(section->groups[0].runs[0])};
+    char *const sentences[] = {sentences_part(section->groups), sentences_bits(section->groups),
+                               sentences_history(section->groups),
+                               sentences_test(section->groups[0].runs[0])};
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         if (sentences[i])
-            differences_append_sentence(&text, sentences[i], "", width);
+            sentences_append(&text, sentences[i], "", width);
         free(sentences[i]);
     }
-    differences_append(&text, section->groups, width);
-    if (!isnan(section->entropy)) {
+    sentences_differences(&text, section->groups, width);
+    double entropy = shared_entropy(section->groups);
+    if (!isnan(entropy)) {
         char *floor = text_format(
-            "Entropy of the corpus, a lower bound of the loss: %.6g nats per token.",
-            section->entropy);
-        differences_append_sentence(&text, floor, "", width);
+            "Entropy of the corpus, a lower bound of the loss: %.6g nats per token.", entropy);
+        sentences_append(&text, floor, "", width);
         free(floor);
     }
     return text;
 }
 
-/* A chart that was asked for is drawn all the same. */
-static void warn_of_axis(const Section *section, const CompareSettings *settings)
-{
-    if (runchart_mixes_tokens(section->groups, &settings->axes))
-        print_warning("the chart shows losses per token of different tokenizers, which do not "
-                      "compare; take --y bits-per-byte");
-}
-
-/* For people: the table, the chart, and what it all means. */
-static void print_section(const Section *section, const CompareSettings *settings)
+/* For people: the table, the chart, and what it all means. Of several sections, each has a
+ * heading. */
+static void print_section(const Section *section, bool several, const ResultsReach *reach,
+                          const CompareSettings *settings)
 {
     size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
     char *sentences = meaning(section, width);
-    fputs(section->first ? "" : "\n", stdout);
-    if (section->heading) {
-        char *safe = terminal_safe_name(section->heading, SIZE_MAX, terminal_is_utf8());
+    if (several) {
+        char *safe = terminal_safe_name(section->name, SIZE_MAX, terminal_is_utf8());
         puts(safe);
         free(safe);
     }
-    Table table = results_for_terminal(section->groups, section->reach);
+    Table table = results_for_terminal(section->groups, reach);
     table_print(stdout, &table, TABLE_TERMINAL, width);
     table_free(&table);
     print_chart(section, settings, width, arrlenu(section->groups) + lines_of(sentences));
@@ -184,13 +147,11 @@ static void print_below_escaped(char *sentence)
     free(sentence);
 }
 
-static void print_markdown(const Section *section, const CompareSettings *settings)
+static void print_markdown(const Section *section, bool several)
 {
-    (void)settings;
-    fputs(section->first ? "" : "\n", stdout);
-    if (section->heading) {
+    if (several) {
         char *escaped = NULL;
-        table_append_markdown(&escaped, section->heading);
+        table_append_markdown(&escaped, section->name);
         printf("### %s\n\n", escaped);
         free(escaped);
     }
@@ -200,25 +161,25 @@ static void print_markdown(const Section *section, const CompareSettings *settin
     if (most_seeds(section->groups) > 1)
         puts("\n± and brackets: 95 % confidence intervals of the mean over seeds and of the "
              "difference.");
-    print_below(results_part_text(section->groups));
-    print_below_escaped(results_bits_text(section->groups));
-    print_below_escaped(results_history_text(section->groups));
-    print_below(groups_test_text(section->groups[0].runs[0]));
+    print_below(sentences_part(section->groups));
+    print_below_escaped(sentences_bits(section->groups));
+    print_below_escaped(sentences_history(section->groups));
+    print_below(sentences_test(section->groups[0].runs[0]));
 }
 
-/* One picture shows one corpus: the first. */
-static void write_svg(const Section *section, const CompareSettings *settings)
+/* Draws the first section: one picture shows one corpus. */
+static void write_svg(const Comparison *all, const CompareSettings *settings)
 {
-    if (!section->first)
-        return;
-    if (section->heading) {
-        char *safe = terminal_safe_name(section->heading, SIZE_MAX, terminal_is_utf8());
+    const Section *section = &all->sections[0];
+    if (arrlenu(all->sections) > 1) {
+        char *safe = terminal_safe_name(section->name, SIZE_MAX, terminal_is_utf8());
         print_warning(
             "%s: shows the runs on %s only; give the runs of one corpus to draw others",
             settings->svg, safe);
         free(safe);
     }
-    Chart chart = runchart_make(section->groups, section->entropy, &settings->axes);
+    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
+                                &settings->axes);
     char *label = memory_copy_text(chart.y_label);
     if (most_seeds(section->groups) > 1)
         text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
@@ -320,14 +281,23 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
         compare_print_json(stdout, &all);
     else if (settings->csv)
         compare_print_csv(stdout, &all);
-    else
-        for_each_corpus(&all, reach, settings->markdown ? print_markdown : print_section,
-                        settings);
+    for (size_t s = 0; s < arrlenu(all.sections) && !settings->json && !settings->csv; s++) {
+        bool several = arrlenu(all.sections) > 1;
+        fputs(s ? "\n" : "", stdout);
+        if (settings->markdown)
+            print_markdown(&all.sections[s], several);
+        else
+            print_section(&all.sections[s], several, reach, settings);
+    }
     fflush(stdout);
     if (settings->svg)
-        for_each_corpus(&all, reach, write_svg, settings);
-    if (settings->svg || !(settings->json || settings->csv || settings->markdown))
-        for_each_corpus(&all, reach, warn_of_axis, settings);
+        write_svg(&all, settings);
+    /* A chart that was asked for is drawn all the same. */
+    bool drawn = settings->svg || !(settings->json || settings->csv || settings->markdown);
+    for (size_t s = 0; drawn && s < arrlenu(all.sections); s++)
+        if (runchart_mixes_tokens(all.sections[s].groups, &settings->axes))
+            print_warning("the chart shows losses per token of different tokenizers, which do "
+                          "not compare; take --y bits-per-byte");
     if (settings->html && !report_write(settings->html, &all, &error))
         die("%s", error.text);
     print_notes(&all);

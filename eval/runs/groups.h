@@ -36,12 +36,20 @@ typedef struct RunGroup {
     Sample losses[GROUP_LOSSES];
 } RunGroup;
 
-/* All that is compared. */
+/* The groups whose losses compare with one another: those on one corpus. */
+typedef struct Section {
+    char *name; /* the corpus and, where others have it with other tokens, the settings that
+                 * differ; not made safe; owned */
+    RunGroup *each, *groups; /* as in Comparison, whose groups they borrow; arrays of stb_ds */
+} Section;
+
+/* All that is compared; arrays of stb_ds. */
 typedef struct Comparison {
-    const RunData *runs; /* those of one corpus together */
+    const RunData *runs; /* (count) those of one corpus together; borrowed */
     size_t count;
     RunGroup *each;   /* a group for every run, in their order: their names differ */
     RunGroup *groups; /* the groups to compare */
+    Section *sections;
 } Comparison;
 
 #define GROUP_TAILS 0.05 /* of 95 % confidence intervals */
@@ -52,7 +60,7 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
 /* Compares runs, which it borrows: gives them their scales, test protocols and looks, and makes
- * groups of them. comparison_free frees it. */
+ * groups and sections of them. comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together);
 void comparison_free(Comparison *comparison);
 
@@ -93,10 +101,6 @@ typedef struct GroupDifference {
  * in bits per byte. */
 bool groups_same_scale(const RunData *a, const RunData *b);
 
-/* The groups from the first on whose losses compare with its losses: an stb_ds array that
- * borrows theirs. */
-RunGroup *groups_section(const RunGroup *groups, size_t first);
-
 /* Whether the best loss of any run is of a part of the validation text. */
 bool group_has_part(const RunGroup *group);
 
@@ -106,11 +110,8 @@ bool group_diverged(const RunGroup *group);
 /* Appends "softmax, linear and gla", or "5 models". */
 void groups_append_names(char **text, const RunGroup *groups);
 
-/* A heading for the runs whose losses compare with those of `run`: the corpus and, where others
- * have this corpus with other tokens, the settings that differ. Not made safe; the caller's. */
+/* The name of the section that the run is in, among all that are compared. The caller's. */
 char *groups_scale_name(const RunData *run, const RunData *runs, size_t count);
-/* The protocols of its test losses in words; NULL: there are none. The caller's. */
-char *groups_test_text(const RunData *run);
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss);
 

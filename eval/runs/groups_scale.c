@@ -80,17 +80,6 @@ bool groups_same_scale(const RunData *a, const RunData *b)
     return agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
 }
 
-RunGroup *groups_section(const RunGroup *groups, size_t first)
-{
-    RunGroup *section = NULL;
-    for (size_t g = first; g < arrlenu(groups); g++) {
-        if (!groups_same_scale(groups[first].runs[0], groups[g].runs[0]))
-            break;
-        arrput(section, groups[g]);
-    }
-    return section;
-}
-
 bool group_has_part(const RunGroup *group)
 {
     for (size_t r = 0; r < arrlenu(group->runs); r++)
@@ -138,17 +127,6 @@ char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
                         *scale_setting(run, i) ? scale_setting(run, i) : "none");
     }
     return name;
-}
-
-char *groups_test_text(const RunData *run)
-{
-    char *text = run->test ? score_protocol_text(run->test, SCORE_PER_TOKEN) : NULL;
-    if (run->test_bits) {
-        char *bits = score_protocol_text(run->test_bits, SCORE_PER_BYTE);
-        text_append(&text, "%s%s", text ? " " : "", bits);
-        free(bits);
-    }
-    return text;
 }
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)

@@ -19,13 +19,6 @@ Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach);
 Table results_for_markdown(const RunGroup *groups);
 Table results_for_page(const RunGroup *groups, bool mark_best);
 
-/* Sentences about the numbers; NULL: nothing to say. The caller's. Why bits per byte compare
- * these groups, and whom unknown words favour; what the mark ~ means. */
-char *results_bits_text(const RunGroup *groups);
-char *results_part_text(const RunGroup *groups);
-/* Which runs started from the weights of others, and which were extended; holds names. */
-char *results_history_text(const RunGroup *groups);
-
 /* Four or so digits and a unit, such as "12.3k"; the caller's. */
 char *results_amount(double amount);
 

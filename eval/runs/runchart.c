@@ -213,3 +213,41 @@ char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
     groups_append_names(&title, groups);
     return title;
 }
+
+/* --- thinning --- */
+
+typedef enum Curve { CURVE_TRAIN, CURVE_VALIDATION, CURVE_SPEED, CURVES } Curve;
+
+/* Marks the rows that one curve needs. */
+static void keep_curve(bool *kept, const RunLogRow *rows, Curve curve, size_t most)
+{
+    ChartPoint *points = NULL;
+    size_t *of_points = NULL;
+    for (size_t i = 0; i < arrlenu(rows); i++) {
+        const RunLogRow *row = &rows[i];
+        const double y[CURVES] = {row->train_loss, row->val_loss, row->tokens_per_second};
+        if (curve == CURVE_VALIDATION && !row->has_val_loss)
+            continue;
+        arrput(points, ((ChartPoint){(double)row->step, y[curve]}));
+        arrput(of_points, i);
+    }
+    size_t *drawn = chart_thin(points, arrlenu(points), most);
+    for (size_t i = 0; i < arrlenu(drawn); i++)
+        kept[of_points[drawn[i]]] = true;
+    arrfree(drawn);
+    arrfree(of_points);
+    arrfree(points);
+}
+
+RunLogRow *runchart_thin(const RunLogRow *rows, size_t most)
+{
+    RunLogRow *left = NULL;
+    bool *kept = memory_take(arrlenu(rows) + 1, sizeof *kept, "the curves");
+    for (Curve curve = 0; curve < CURVES; curve++)
+        keep_curve(kept, rows, curve, most);
+    for (size_t i = 0; i < arrlenu(rows); i++)
+        if (kept[i])
+            arrput(left, rows[i]);
+    free(kept);
+    return left;
+}

@@ -28,4 +28,8 @@ bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes);
 
+/* A new stb_ds array of the rows to draw the training loss, validation loss and speed with
+ * about this many points each (5 or more): see chart_thin. */
+RunLogRow *runchart_thin(const RunLogRow *rows, size_t most);
+
 #endif

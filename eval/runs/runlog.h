@@ -66,8 +66,24 @@ bool runlog_restore(RunLog *log, Error *error);
  * or on failure; the caller frees it. Empty cells are NaN; decreasing steps are an error. */
 bool runlog_read(const char *path, RunLogRow **rows, Error *error);
 
-/* A new stb_ds array of the rows to draw the training loss, validation loss and speed with
- * about this many points each (5 or more): see chart_thin. */
-RunLogRow *runlog_thin(const RunLogRow *rows, size_t most);
+/* --- the text --- */
+
+enum { RUNLOG_LINE = 512 }; /* more than the length of fifteen of the longest numbers */
+
+/* The header of this many columns, with its line end; the caller frees. */
+char *runlog_header(size_t columns);
+/* Writes a row as a line of this many columns, with its line end. */
+void runlog_line(const RunLogRow *row, size_t columns, char line[RUNLOG_LINE]);
+
+/* The content of a log. */
+typedef struct RunLogText {
+    RunLogRow *rows; /* as in runlog_read */
+    size_t whole;    /* size of its whole lines */
+    size_t columns;
+} RunLogText;
+
+/* Parses all whole lines of a log that may be torn. The path is for messages. */
+bool runlog_parse(const char *path, const char *bytes, size_t size, RunLogText *text,
+                  Error *error);
 
 #endif

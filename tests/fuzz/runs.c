@@ -2,7 +2,6 @@
 #include "eval/compare/compare.h"
 #include "eval/compare/page/report.h"
 #include "eval/runs/rundata.h"
-#include "eval/runs/runlog_format.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,9 +14,9 @@
 
 static char *write_log(const RunLogText *log)
 {
-    char *text = runlog_format_header(log->columns), line[RUNLOG_LINE];
+    char *text = runlog_header(log->columns), line[RUNLOG_LINE];
     for (size_t i = 0; i < arrlenu(log->rows); i++) {
-        runlog_format_row(&log->rows[i], log->columns, line);
+        runlog_line(&log->rows[i], log->columns, line);
         FUZZ_HOLDS(strlen(line) < RUNLOG_LINE && strchr(line, '\n') == line + strlen(line) - 1);
         text_append(&text, "%s", line);
     }

@@ -12,7 +12,7 @@ Chart curves_chart(const Curves *curves, const RunView *run, size_t points)
     double floor = run->corpus->entropy_floor;
     RunData drawn = {.name = curves->name,
                      .part_tokens = run->part_tokens,
-                     .rows = runlog_thin(curves->rows, points)};
+                     .rows = runchart_thin(curves->rows, points)};
     RunGroup *groups = groups_make(&drawn, 1, false);
     Chart chart = runchart_make(groups, floor > 0 ? floor : (double)NAN, &axes);
     groups_free(groups);
@@ -29,7 +29,7 @@ static void keep(Curves *curves, const RunLogRow *row)
     arrput(curves->rows, *row);
     if (arrlenu(curves->rows) < MOST)
         return;
-    RunLogRow *fewer = runlog_thin(curves->rows, POINTS);
+    RunLogRow *fewer = runchart_thin(curves->rows, POINTS);
     arrfree(curves->rows);
     curves->rows = fewer;
 }

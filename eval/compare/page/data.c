@@ -1,8 +1,8 @@
 /* The curves of the runs and of their groups as JSON. */
 #include "eval/compare/page/report.h"
+#include "eval/runs/runchart.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
-#include "eval/show/chart.h"
 #include "src/base/containers.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static json_t *run_json(const Comparison *all, size_t r)
 {
     json_t *object = looks_of(&all->runs[r], all->each[r].name,
                               rundata_diverged(&all->runs[r]));
-    RunLogRow *rows = runlog_thin(all->runs[r].rows, REPORT_POINTS);
+    RunLogRow *rows = runchart_thin(all->runs[r].rows, REPORT_POINTS);
     size_t count = arrlenu(rows);
     SET_LIST(object, "step", count, json_count(rows[i].step));
     SET_LIST(object, "epoch", count, json_figure(rows[i].epoch));
@@ -101,34 +101,20 @@ static json_t *group_json(const Comparison *all, const RunGroup *group)
     return object;
 }
 
-/* Whether validations of a run on the corpus of this one read a part of the text. */
-static bool has_part(const Comparison *all, size_t first)
+static json_t *section_json(const Section *section)
 {
-    for (size_t r = first; r < all->count; r++)
-        if (all->runs[r].scale == all->runs[first].scale && all->runs[r].part_tokens > 0)
-            return true;
-    return false;
-}
-
-/* The corpora, each by its first run. */
-static json_t *corpora_json(const Comparison *all)
-{
-    json_t *corpora = json_array();
-    for (size_t r = 0; r < all->count; r++)
-        if (all->runs[r].scale == json_array_size(corpora)) {
-            char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
-            json_array_append_new(corpora,
-                                  json_pack("{so so sb sb}", "name", markup_json(name), "floor",
-                                            json_figure(all->runs[r].entropy_floor), "byBits",
-                                            all->runs[r].by_bits, "part", has_part(all, r)));
-            free(name);
-        }
-    return corpora;
+    const RunData *first = section->each[0].runs[0];
+    bool part = false; /* whether validations of a run read a part of the text */
+    for (size_t r = 0; r < arrlenu(section->each); r++)
+        part |= section->each[r].runs[0]->part_tokens > 0;
+    return json_pack("{so so sb sb}", "name", markup_json(section->name), "floor",
+                     json_figure(first->entropy_floor), "byBits", first->by_bits, "part", part);
 }
 
 void report_print_data(FILE *out, const Comparison *all)
 {
-    json_t *data = json_pack("{so}", "corpora", corpora_json(all));
+    json_t *data = json_object();
+    SET_LIST(data, "corpora", arrlenu(all->sections), section_json(&all->sections[i]));
     SET_LIST(data, "runs", all->count, run_json(all, i));
     SET_LIST(data, "groups", arrlenu(all->groups), group_json(all, &all->groups[i]));
     markup_print_json(out, data);

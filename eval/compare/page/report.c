@@ -1,6 +1,6 @@
 #include "eval/compare/page/report.h"
 #include "eval/compare/page/report.h"
-#include "eval/runs/differences.h"
+#include "eval/runs/sentences.h"
 #include "eval/runs/results.h"
 #include "eval/runs/runchart.h"
 #include "eval/show/markup.h"
@@ -40,23 +40,13 @@ static void append_date(char **text, const Comparison *all)
         text_append(text, "%s%s", **text ? ", " : "", day);
 }
 
-static void append_corpora(char **text, const Comparison *all)
-{
-    for (size_t r = 0; r < all->count; r++) {
-        if (r > 0 && all->runs[r].scale == all->runs[r - 1].scale)
-            continue;
-        char *name = groups_scale_name(&all->runs[r], all->runs, all->count);
-        text_append(text, "%s%s", r == 0 ? " on " : " and ", name);
-        free(name);
-    }
-}
-
 /* "softmax and linear on ptb.txt"; "5 models on ptb.txt". */
 static char *make_title(const Comparison *all)
 {
     char *title = memory_copy_text("");
     groups_append_names(&title, all->groups);
-    append_corpora(&title, all);
+    for (size_t s = 0; s < arrlenu(all->sections); s++)
+        text_append(&title, "%s%s", s == 0 ? " on " : " and ", all->sections[s].name);
     return title;
 }
 
@@ -84,24 +74,18 @@ static char *make_facts(const Comparison *all)
 /* Which model is best, for each corpus. */
 static void print_verdicts(FILE *out, const Comparison *all)
 {
-    size_t next = 0;
-    while (next < arrlenu(all->groups)) {
-        RunGroup *section = groups_section(all->groups, next);
-        char *verdict = differences_verdict(section);
-        if (verdict) {
-            fputs("<p class=\"verdict\">", out);
-            if (arrlenu(section) < arrlenu(all->groups)) {
-                char *name = groups_scale_name(section[0].runs[0], all->runs, all->count);
-                markup_print(out, name);
-                fputs(": ", out);
-                free(name);
-            }
-            markup_print(out, verdict);
-            fputs("</p>\n", out);
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        char *verdict = sentences_verdict(all->sections[s].groups);
+        if (!verdict)
+            continue;
+        fputs("<p class=\"verdict\">", out);
+        if (arrlenu(all->sections) > 1) {
+            markup_print(out, all->sections[s].name);
+            fputs(": ", out);
         }
-        next += arrlenu(section);
+        markup_print(out, verdict);
+        fputs("</p>\n", out);
         free(verdict);
-        arrfree(section);
     }
 }
 
@@ -140,19 +124,16 @@ static void print_header(FILE *out, const Comparison *all)
 static void print_still(FILE *out, const Comparison *all)
 {
     const RunChartAxes axes = {0};
-    size_t next = 0, pictures = 0;
+    size_t pictures = 0;
     fputs("<div id=\"still\" class=\"still\">\n", out);
-    while (next < arrlenu(all->each)) {
-        RunGroup *section = groups_section(all->each, next);
-        Chart chart = runchart_make(section, NAN, &axes);
-        char *title = runchart_title(section, &axes);
-        if (arrlenu(chart.series) > 0)
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        Chart chart = runchart_make(all->sections[s].each, NAN, &axes);
+        char *title = runchart_title(all->sections[s].each, &axes);
+        if (chart.series)
             svg_print(out, &chart, title);
-        pictures += arrlenu(chart.series) > 0;
-        next += arrlenu(section);
+        pictures += chart.series != NULL;
         free(title);
         chart_free(&chart);
-        arrfree(section);
     }
     if (pictures == 0)
         fputs("<p>No run has a validation loss yet.</p>\n", out);

@@ -2,6 +2,7 @@
  * the page, and those written during training. */
 #include "eval/compare/page/report.h"
 #include "eval/runs/results.h"
+#include "eval/runs/sentences.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
 #include "eval/show/writer.h"
@@ -38,19 +39,17 @@ static void print_sentence(FILE *out, char *sentence)
 /* What the numbers of each corpus mean. */
 static void print_meaning(FILE *out, const Comparison *all)
 {
-    RunGroup *section;
-    for (size_t next = 0; next < arrlenu(all->groups);
-         next += arrlenu(section), arrfree(section)) {
-        section = groups_section(all->groups, next);
-        const RunData *first = section[0].runs[0];
-        char *const sentences[] = {groups_test_text(first), results_part_text(section),
-                                   results_bits_text(section), results_history_text(section)};
-        bool named = arrlenu(section) == arrlenu(all->groups);
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        const Section *section = &all->sections[s];
+        char *const sentences[] = {
+            sentences_test(section->groups[0].runs[0]), sentences_part(section->groups),
+            sentences_bits(section->groups), sentences_history(section->groups)};
+        bool named = arrlenu(all->sections) == 1;
         for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
             if (sentences[i] && !named) {
-                char *name = groups_scale_name(first, all->runs, all->count);
-                text_append(&name, ":");
-                print_sentence(out, name);
+                fputc(' ', out);
+                markup_print(out, section->name);
+                fputc(':', out);
                 named = true;
             }
             print_sentence(out, sentences[i]);
@@ -60,7 +59,7 @@ static void print_meaning(FILE *out, const Comparison *all)
 
 void report_print_numbers(FILE *out, const Comparison *all)
 {
-    bool comparable = all->count > 1 && all->runs[all->count - 1].scale == 0;
+    bool comparable = all->count > 1 && arrlenu(all->sections) == 1;
     Table table = results_for_page(all->each, comparable);
     fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
     print_table(out, &table, "numbers", "Numbers");

@@ -1,4 +1,5 @@
-#include "eval/runs/differences.h"
+/* Sentences about compared runs. */
+#include "eval/runs/sentences.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -7,8 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-void differences_append_sentence(char **text, const char *sentence, const char *indent,
-                                 size_t width)
+void sentences_append(char **text, const char *sentence, const char *indent, size_t width)
 {
     enum { LEAST = 20 };
     size_t most_indent = 2 * strlen(indent);
@@ -98,11 +98,11 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
                          ? difference_text(&groups[0], &groups[g], loss)
                          : NULL;
         if (text)
-            differences_append_sentence(&lines, text, "  ", width);
+            sentences_append(&lines, text, "  ", width);
         free(text);
     }
     if (lines) {
-        differences_append_sentence(all, opening, "", width);
+        sentences_append(all, opening, "", width);
         text_append(all, "%s", lines);
     }
     free(lines);
@@ -110,7 +110,7 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
     free(seeds);
 }
 
-void differences_append(char **text, const RunGroup *groups, size_t width)
+void sentences_differences(char **text, const RunGroup *groups, size_t width)
 {
     size_t measured = 0;
     for (size_t g = 0; g < arrlenu(groups); g++)
@@ -118,7 +118,7 @@ void differences_append(char **text, const RunGroup *groups, size_t width)
     if (measured >= 2 && has_seeds(groups))
         append_paragraph(text, groups, width, groups_measure(groups));
     else if (measured >= 2)
-        differences_append_sentence(
+        sentences_append(
             text,
             "One seed each: differences may be due to chance. Train several seeds per model "
             "for confidence intervals.",
@@ -167,7 +167,7 @@ static void append_lead(char **text, const RunGroup *best, const RunGroup *secon
                     of.interval.low > 0 ? "" : ", so not a significant difference");
 }
 
-char *differences_verdict(const RunGroup *groups)
+char *sentences_verdict(const RunGroup *groups)
 {
     const size_t none = arrlenu(groups), first = find_best(groups, none),
                  second = find_best(groups, first);
@@ -194,5 +194,105 @@ char *differences_verdict(const RunGroup *groups)
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (group_diverged(&groups[g]))
             text_append(&text, "%s%s diverged.", text ? " " : "", groups[g].name);
+    return text;
+}
+
+/* --- what the numbers mean --- */
+
+/* The groups of runs with unknown tokens in the validation text: "word (4.8 %), small (12 %)".
+ */
+static char *unknown_text(const RunGroup *groups)
+{
+    char *text = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        double share = groups[g].runs[0]->unknown;
+        if (share > 0)
+            text_append(&text, "%s%s (%.2g %%)", text ? ", " : "", groups[g].name, 100 * share);
+    }
+    return text;
+}
+
+char *sentences_bits(const RunGroup *groups)
+{
+    if (groups_measure(groups) != GROUP_BITS)
+        return NULL;
+    char *text = text_format(
+        "The tokenizers differ: compared in bits per byte of the validation text, since losses "
+        "and perplexities per token do not compare.");
+    char *unknown = unknown_text(groups);
+    if (unknown)
+        text_append(&text,
+                    " An unknown word is scored as one <unk>, with all its bytes, so bits per "
+                    "byte look lower than they are where tokens are unknown: %s.",
+                    unknown);
+    free(unknown);
+    return text;
+}
+
+char *sentences_part(const RunGroup *groups)
+{
+    const RunData *part = NULL;
+    bool equal = true;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t r = 0; r < arrlenu(groups[g].runs); r++) {
+            const RunData *run = groups[g].runs[r];
+            if (!run->best_is_part)
+                continue;
+            equal &= !part || part->part_tokens == run->part_tokens;
+            part = run;
+        }
+    if (!part)
+        return NULL;
+    if (!equal)
+        return text_format("~: on a part of the validation text, whose size differs between "
+                           "the runs (--eval-tokens); compare these losses with care.");
+    return text_format(
+        "~: on a part of the validation text, %zu of %zu tokens (--eval-tokens).",
+        part->part_tokens, part->valid_tokens);
+}
+
+char *sentences_test(const RunData *run)
+{
+    char *text = run->test ? score_protocol_text(run->test, SCORE_PER_TOKEN) : NULL;
+    if (run->test_bits) {
+        char *bits = score_protocol_text(run->test_bits, SCORE_PER_BYTE);
+        text_append(&text, "%s%s", text ? " " : "", bits);
+        free(bits);
+    }
+    return text;
+}
+
+/* --- where runs come from --- */
+
+static void append_setting(char **text, const RunGroup *group, const char *key,
+                           const char *what)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const char *value = rundata_setting(group->runs[r], key);
+        if (value)
+            text_append(text, "%s%s %s %s.", *text ? " " : "", group->runs[r]->name, what,
+                        value);
+    }
+}
+
+static void append_matching(char **text, const RunGroup *group)
+{
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunLogRow *last = rundata_last_match(group->runs[r]);
+        if (last)
+            text_append(text, "%s%s: attention transfer up to step %zu, epoch %.4g.",
+                        *text ? " " : "", group->runs[r]->name, last->step, last->epoch);
+    }
+}
+
+char *sentences_history(const RunGroup *groups)
+{
+    char *text = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        append_setting(&text, &groups[g], RUN_ORIGIN, "started from");
+        append_setting(&text, &groups[g], RUN_TEACHER, "was distilled from");
+        append_matching(&text, &groups[g]);
+        append_setting(&text, &groups[g], RUN_EXTENDED, "was extended after");
+    }
     return text;
 }
