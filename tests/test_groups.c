@@ -675,13 +675,13 @@ START_TEST(losses_compare_within_a_tokenizer_where_bits_are_unknown)
     RunData runs[RUNS];
     make_words_and_bytes(runs);
     runs[3].val_bits = (double)NAN;
-    groups_choose_measure(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     ck_assert(!runs[0].by_bits && !groups_same_scale(&runs[0], &runs[1]));
     ck_assert(groups_same_scale(&runs[0], &runs[3]) && groups_same_scale(&runs[1], &runs[4]));
     runs[3].val_bits = runs[0].val_bits;
     set_setting(&runs[1], "corpus", "b.txt"); /* another text is always another scale */
     set_setting(&runs[4], "corpus", "b.txt");
-    groups_choose_measure(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     ck_assert(!runs[0].by_bits && !runs[1].by_bits && !groups_same_scale(&runs[0], &runs[1]));
     free_runs(runs);
 }
@@ -696,11 +696,11 @@ START_TEST(known_vocabularies_decide_whether_tokens_differ)
         set_setting(&runs[r], "tokens", "word");
         runs[r].vocabulary = r == 3 ? "9 tokens, crc32 2" : "9 tokens, crc32 1";
     }
-    groups_choose_measure(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     ck_assert(runs[0].by_bits && groups_same_scale(&runs[0], &runs[3]));
     runs[3].vocabulary = runs[0].vocabulary;
     set_setting(&runs[3], "tokens", "char"); /* whatever the settings say */
-    groups_choose_measure(runs, RUNS);
+    groups_choose_scales(runs, RUNS);
     ck_assert(!runs[0].by_bits && groups_same_scale(&runs[0], &runs[3]));
     for (size_t r = 0; r < RUNS; r++)
         runs[r].vocabulary = NULL;

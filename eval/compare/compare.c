@@ -105,7 +105,7 @@ static RunData *read_runs(const CommandLine *line)
     }
     if (!runs)
         exit(EXIT_FAILURE);
-    groups_choose_measure(runs, arrlenu(runs));
+    groups_choose_scales(runs, arrlenu(runs));
     sort_by_corpus(runs);
     return runs;
 }

@@ -310,7 +310,6 @@ static RunGroup *groups_of_scale(const RunGroup *groups, size_t scale)
 
 Comparison comparison_make(RunData *runs, size_t count, bool together)
 {
-    groups_choose_measure(runs, count);
     groups_choose_scales(runs, count);
     Comparison comparison = {.runs = runs,
                              .count = count,

@@ -70,11 +70,9 @@ GroupLoss groups_measure(const RunGroup *groups);
 /* The test losses that go with a measure, and its unit. */
 GroupLoss groups_test_of(GroupLoss measure);
 const char *groups_unit(GroupLoss measure);
-/* Decides for each run whether it is compared in bits per byte: if runs on its text differ in
- * their tokens, and all of them know their bits per byte. */
-void groups_choose_measure(RunData *runs, size_t count);
-/* Counts the scales, and decides by which protocols the runs of each compare their test scores:
- * those that most of them have. */
+/* Decides for each run whether it is compared in bits per byte, counts the scales, and decides
+ * by which protocols the runs of each, which are neighbours, compare their test scores: those
+ * that most of them have. */
 void groups_choose_scales(RunData *runs, size_t count);
 
 /* Gives the runs that the groups were made of their looks: each the colour of its group, and

@@ -47,7 +47,9 @@ static bool agree(const RunData *a, const RunData *b, size_t count)
     return true;
 }
 
-void groups_choose_measure(RunData *runs, size_t count)
+/* A run is compared in bits per byte if runs on its text differ in their tokens, and all of
+ * them know their bits per byte. */
+static void choose_measure(RunData *runs, size_t count)
 {
     for (size_t r = 0; r < count; r++) {
         bool known = true, differ = false;
@@ -62,6 +64,7 @@ void groups_choose_measure(RunData *runs, size_t count)
 
 void groups_choose_scales(RunData *runs, size_t count)
 {
+    choose_measure(runs, count);
     for (size_t first = 0, end, index = 0; first < count; first = end, index++) {
         for (end = first + 1; end < count && groups_same_scale(&runs[first], &runs[end]);)
             end++;

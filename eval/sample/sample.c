@@ -1,7 +1,6 @@
 /* sample: generates text from a trained model; interactive at a terminal. */
 #include "data/corpora/reader.h"
 #include "models/checkpoint.h"
-#include "eval/sample/sample_json.h"
 #include "eval/sample/session.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
@@ -171,10 +170,10 @@ static void write_texts(const LoadedModel *loaded, TextOptions *options, const c
                arrlenu(beginning) + options->length);
     OptionGroup group = text_option_group(options);
     if (options->json)
-        sample_json_begin(stdout, run, prompt.text, prompt.size, &group);
+        texts_json_begin(run, prompt, &group);
     texts_begin(&texts, options, beginning, 0);
     if (options->json)
-        sample_json_end(stdout);
+        texts_json_end();
     texts_free(&texts);
     arrfree(beginning);
 }

@@ -1,5 +1,4 @@
 #include "eval/sample/texts.h"
-#include "eval/sample/sample_json.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/memory.h"
@@ -263,13 +262,7 @@ static void print_kept(const Texts *texts, const TextOptions *options)
     for (size_t i = 0; i < texts->wanted; i++) {
         const OneText *text = &texts->texts[i];
         if (options->json) {
-            JsonText made = {.bytes = text->kept + text->begin,
-                             .size = text->kept_size - text->begin,
-                             .stopped = text->ended,
-                             .ids = text->ids,
-                             .losses = text->losses,
-                             .with_losses = options->show_probs};
-            sample_json_text(stdout, made, texts->number + i == 0);
+            texts_json_print(text, options->show_probs, texts->number + i == 0);
         } else if (text->stream != stdout) {
             texts_print_between(options);
             fwrite(text->kept, 1, text->kept_size, stdout);

@@ -25,6 +25,12 @@ OptionGroup text_option_group(TextOptions *options);
 /* Checks the options against the model's tokenizer. */
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error);
 
+/* What texts begin with; a zero byte follows. Without a prompt, the text is NULL. */
+typedef struct Prompt {
+    const char *text;
+    size_t size;
+} Prompt;
+
 /* One of them, and where it goes. */
 typedef struct OneText {
     Writer writer;
@@ -76,13 +82,17 @@ void texts_print_between(const TextOptions *options);
 void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t first_number,
                          size_t width, bool utf8);
 
-/* What texts begin with; a zero byte follows. Without a prompt, the text is NULL. */
-typedef struct Prompt {
-    const char *text;
-    size_t size;
-} Prompt;
-
 /* The beginning of texts: the start token, then the prompt. An stb_ds array. */
 bool texts_encode(const Vocabulary *vocabulary, Prompt prompt, int32_t **ids, Error *error);
+
+/* --- for programs: one JSON object, printed in parts, so that its texts need not be kept ---
+ */
+
+/* The run, the prompt and the settings. */
+void texts_json_begin(const char *run, Prompt prompt, const OptionGroup *settings);
+/* A complete text. */
+void texts_json_print(const OneText *text, bool show_probs, bool first);
+/* The end, without a line end. */
+void texts_json_end(void);
 
 #endif

@@ -1,13 +1,13 @@
-#include "eval/sample/sample_json.h"
-#include "data/tokenizers/utf8.h"
-#include "models/stop.h"
+/* What sample prints for programs: one JSON object. */
+#include "eval/sample/texts.h"
 #include "src/base/containers.h"
 #include "src/base/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-json_t *sample_json_string(const char *text, size_t size)
+/* A string for bytes of any kind: U+FFFD stands for those that are no character. */
+static json_t *string_json(const char *text, size_t size)
 {
     size_t mended_size;
     char *mended = utf8_mend(text, size, &mended_size);
@@ -25,8 +25,7 @@ static json_t *stops_json(const char *lines)
     json_t *all = json_array();
     if (stops_read(&stops, lines, &error)) {
         for (size_t i = 0; i < stops.count; i++)
-            json_array_append_new(
-                all, sample_json_string(stops.texts[i].bytes, stops.texts[i].size));
+            json_array_append_new(all, string_json(stops.texts[i].bytes, stops.texts[i].size));
         stops_free(&stops);
     }
     return all;
@@ -63,37 +62,37 @@ static json_t *settings_json(const OptionGroup *group)
 
 /* --- the document --- */
 
-void sample_json_begin(FILE *stream, const char *run, const char *prompt, size_t size,
-                       const OptionGroup *settings)
+void texts_json_begin(const char *run, Prompt prompt, const OptionGroup *settings)
 {
-    json_t *beginning = prompt ? sample_json_string(prompt, size) : json_null();
-    fputc('{', stream);
-    json_print_part(stream,
-                    json_pack("{s:o, s:o, s:o}", "run", sample_json_string(run, strlen(run)),
-                              "prompt", beginning, "settings", settings_json(settings)));
-    fputs(", \"texts\": [", stream);
+    json_t *beginning = prompt.text ? string_json(prompt.text, prompt.size) : json_null();
+    fputc('{', stdout);
+    json_print_part(stdout,
+                    json_pack("{s:o, s:o, s:o}", "run", string_json(run, strlen(run)), "prompt",
+                              beginning, "settings", settings_json(settings)));
+    fputs(", \"texts\": [", stdout);
 }
 
-void sample_json_text(FILE *stream, JsonText text, bool first)
+void texts_json_print(const OneText *text, bool show_probs, bool first)
 {
     json_t *ids = json_array(), *logarithms = json_array();
-    for (size_t i = 0; i < arrlenu(text.ids); i++)
-        json_array_append_new(ids, json_integer(text.ids[i]));
-    for (size_t i = 0; i < arrlenu(text.losses); i++)
-        json_array_append_new(logarithms, json_figure(-text.losses[i]));
-    json_t *object = json_pack("{s:o, s:s, s:o, s:o}", "text",
-                               sample_json_string(text.bytes, text.size), "finish_reason",
-                               text.stopped ? "stop" : "length", "tokens",
-                               json_count(arrlenu(text.ids)), "token_ids", ids);
-    if (text.with_losses)
+    for (size_t i = 0; i < arrlenu(text->ids); i++)
+        json_array_append_new(ids, json_integer(text->ids[i]));
+    for (size_t i = 0; i < arrlenu(text->losses); i++)
+        json_array_append_new(logarithms, json_figure(-text->losses[i]));
+    json_t *object = json_pack(
+        "{s:o, s:s, s:o, s:o}", "text",
+        string_json(text->kept + text->begin, text->kept_size - text->begin), "finish_reason",
+        text->ended ? "stop" : "length", "tokens", json_count(arrlenu(text->ids)), "token_ids",
+        ids);
+    if (show_probs)
         json_object_set(object, "log_probabilities", logarithms);
     json_decref(logarithms);
-    fputs(first ? "\n{" : ",\n{", stream);
-    json_print_part(stream, object);
-    fputc('}', stream);
+    fputs(first ? "\n{" : ",\n{", stdout);
+    json_print_part(stdout, object);
+    fputc('}', stdout);
 }
 
-void sample_json_end(FILE *stream)
+void texts_json_end(void)
 {
-    fputs("\n]}", stream);
+    fputs("\n]}", stdout);
 }
