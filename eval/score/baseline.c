@@ -1,7 +1,6 @@
 #include "eval/score/baseline.h"
 #include "eval/score/kneser_ney.h"
 #include "eval/score/ways.h"
-#include "eval/show/figures.h"
 #include "src/base/memory.h"
 #include "src/base/text.h"
 

@@ -1,6 +1,5 @@
 #include "eval/score/ensemble.h"
 #include "eval/show/markup.h"
-#include "eval/show/figures.h"
 #include "src/base/memory.h"
 
 #include <math.h>

@@ -49,4 +49,14 @@ void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText 
 void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
                      const char *run, size_t step);
 
+/* --- the loss of a text, in nats for all of it, as the figures that people compare --- */
+
+/* "loss 4.4 nats per token, perplexity ..., ... bits per character, ... per byte"; the caller
+ * frees. */
+char *figures_text(double nats, const CorpusSplit *split);
+/* The same figures, the nats, and the size of the split. */
+json_t *figures_json(double nats, const CorpusSplit *split);
+/* Prints the size of the split, the protocol, such as "window 128, stride 32", and the nats. */
+void figures_print_size(const CorpusSplit *split, const char *protocol, double nats);
+
 #endif
