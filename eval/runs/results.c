@@ -67,6 +67,11 @@ static char *perplexity_text(double perplexity)
                                                  : "diverged");
 }
 
+static char *perplexity_of_text(double loss)
+{
+    return perplexity_text(exp(loss));
+}
+
 /* An accuracy, in per cent. */
 static char *accuracy_text(double accuracy)
 {
@@ -82,6 +87,13 @@ static char *per_cent_text(double difference)
 
 /* --- the numbers of a group; NaN: unknown --- */
 
+static double number_at(const void *of, size_t offset)
+{
+    double number;
+    memcpy(&number, (const char *)of + offset, sizeof number);
+    return number;
+}
+
 /* The mean of a field over the runs of a group that have logged anything. */
 static double mean_of(const RunGroup *group, size_t field)
 {
@@ -89,9 +101,7 @@ static double mean_of(const RunGroup *group, size_t field)
     size_t count = 0;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
         if (arrlenu(group->runs[r]->rows) > 0) {
-            double value;
-            memcpy(&value, (const char *)group->runs[r] + field, sizeof value);
-            sum += value;
+            sum += number_at(group->runs[r], field);
             count++;
         }
     return sum / (double)count; /* NaN without runs */
@@ -110,16 +120,6 @@ static double parameters(const RunGroup *group)
     return count > 0 ? (double)count : NAN;
 }
 
-static double best_loss(const RunGroup *group)
-{
-    return group->losses[GROUP_BEST].mean;
-}
-
-static double deviation(const RunGroup *group)
-{
-    return group->losses[GROUP_BEST].deviation;
-}
-
 static double best_perplexity(const RunGroup *group)
 {
     return group_diverged(group) ? INFINITY : exp(group->losses[GROUP_BEST].mean);
@@ -129,16 +129,6 @@ static double best_bits(const RunGroup *group)
 {
     return group_diverged(group) ? INFINITY * group->losses[GROUP_BITS].mean
                                  : group->losses[GROUP_BITS].mean;
-}
-
-static double test_bits(const RunGroup *group)
-{
-    return group->losses[GROUP_TEST_BITS].mean;
-}
-
-static double test_perplexity(const RunGroup *group)
-{
-    return exp(group->losses[GROUP_TEST].mean);
 }
 
 /* Without a number, the loss of a run that has logged anything diverged. */
@@ -217,12 +207,13 @@ static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 
 /* --- columns --- */
 
-/* What is in a column: a number, by a function, or as the mean of a field of RunData, and how
- * to write it; or a text. */
+/* What is in a column: a number, by a function, of the group's samples of losses, or as the
+ * mean of a field of RunData, and how to write it; or a text. */
 typedef struct Column {
     const char *title;
     double (*of)(const RunGroup *group);
-    size_t mean_of; /* the offset of the field */
+    size_t sample;  /* the offset of a double in RunGroup */
+    size_t mean_of; /* of one in RunData */
     char *(*write)(double number);
     char *(*tell)(const RunGroup *groups, size_t g, GroupLoss loss);
     GroupLoss loss; /* for tell; what .best is about */
@@ -234,20 +225,23 @@ typedef struct Column {
     const ResultsReach *reach; /* the number is the epoch that reached this loss */
 } Column;
 
-#define MEAN_OF(field) .mean_of = offsetof(RunData, field)
+#define MEAN_OF(field)      .mean_of = offsetof(RunData, field)
+#define SAMPLE(loss, field) .sample = offsetof(RunGroup, losses[loss].field)
 /* clang-format off */
 static const Column of_terminal[] = {
     {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
     {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
     {"params", .of = parameters, .write = results_amount, .worth = 4},
-    {"val loss", .of = best_loss, .write = loss_text, .worth = TABLE_ALWAYS, .marked = true},
-    {"std", .of = deviation, .write = loss_text, .worth = 10, .rare = true},
+    {"val loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .worth = TABLE_ALWAYS,
+     .marked = true},
+    {"std", SAMPLE(GROUP_BEST, deviation), .write = loss_text, .worth = 10, .rare = true},
     {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .worth = TABLE_ALWAYS,
      .rare = true, .marked = true},
     {"ppl", .of = best_perplexity, .write = perplexity_text, .worth = 9, .marked = true},
     {"bpb", .of = best_bits, .write = loss_text, .worth = 10, .rare = true, .marked = true},
-    {"test ppl", .of = test_perplexity, .write = perplexity_text, .worth = 11, .rare = true},
-    {"test bpb", .of = test_bits, .write = loss_text, .worth = 11, .rare = true},
+    {"test ppl", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text, .worth = 11,
+     .rare = true},
+    {"test bpb", SAMPLE(GROUP_TEST_BITS, mean), .write = loss_text, .worth = 11, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
     {"tok/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 7},
@@ -275,14 +269,18 @@ static const Column of_markdown[] = {
 static const Column of_page[] = {
     {"attention", .tell = attention, .left = true},
     {"parameters", .of = parameters, .write = whole_text},
-    {"best validation loss", .of = best_loss, .write = loss_text, .best = true, .marked = true},
-    {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true, .marked = true},
+    {"best validation loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .best = true,
+     .marked = true},
+    {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true,
+     .marked = true},
     {"bits per byte", .of = best_bits, .write = loss_text, .loss = GROUP_BITS, .best = true,
      .marked = true},
     {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
-    {"test perplexity", .of = test_perplexity, .write = perplexity_text, .loss = GROUP_TEST,
+    {"test perplexity", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text,
+     .loss = GROUP_TEST,
      .best = true},
-    {"test bits per byte", .of = test_bits, .write = loss_text, .loss = GROUP_TEST_BITS,
+    {"test bits per byte", SAMPLE(GROUP_TEST_BITS, mean), .write = loss_text,
+     .loss = GROUP_TEST_BITS,
      .best = true},
     {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .marked = true},
     {"final training loss", .of = train_loss, .write = loss_text},
@@ -298,6 +296,7 @@ static double number_of(const Column *column, const RunGroup *group)
 {
     return column->reach     ? group_epoch_to_reach(group, column->reach->loss)
            : column->of      ? column->of(group)
+           : column->sample  ? number_at(group, column->sample)
            : column->mean_of ? mean_of(group, column->mean_of)
                              : NAN;
 }

@@ -67,17 +67,6 @@ bool terminal_is_utf8(void)
 
 /* --- untrusted text --- */
 
-/* The length in bytes of the character at c, of at most `size`, 0 if it is not valid UTF-8;
- * *code is its code point. */
-static size_t decode(const char *c, size_t size, uint32_t *code)
-{
-    size_t length = utf8_length(c, size);
-    *code = (unsigned char)*c & (length > 1 ? 0x7fu >> length : 0xff);
-    for (size_t i = 1; i < length; i++)
-        *code = *code << 6 | (c[i] & 0x3f);
-    return length;
-}
-
 static bool is_obeyed(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
@@ -89,8 +78,8 @@ enum { SHOWN = 8 }; /* room for \u202e and its end, and for four bytes of UTF-8 
 /* How to show the character at c; returns its length in bytes. */
 static size_t show(const char *c, size_t size, bool utf8, char shown[SHOWN])
 {
-    uint32_t code;
-    size_t length = decode(c, size, &code);
+    size_t length = utf8_length(c, size);
+    uint32_t code = utf8_decode(c, length);
     if (length == 0 || (length > 1 && !utf8)) {
         snprintf(shown, SHOWN, "\\x%02x", (unsigned char)c[0]);
         return 1;
