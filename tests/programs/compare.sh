@@ -47,8 +47,6 @@ check 'compare says that one seed is no evidence' prints 'One seed each'
 run "$bin/compare" softmax seed linear
 check 'compare groups runs that differ in the seed' prints '^softmax.* 1 more  *softmax  *2 '
 check 'compare compares a group with other runs' prints 'linear (1 seed): '
-check 'compare estimates the spread of one seed from the other group' \
-    eval "tr '\n' ' ' <out | grep -q 'same *standard *deviation'"
 run "$bin/compare" --no-group softmax seed
 check 'compare --no-group lists every run' eval "prints '^softmax ' && prints '^seed '"
 run env LC_ALL=C.UTF-8 "$bin/compare" --color always --width 40 --height 12 softmax seed linear
@@ -169,24 +167,12 @@ check 'compare --markdown prints titles' \
 check 'compare --markdown prints the numbers of each run' \
     eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
     prints '^| lone | linear | .* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '"
-check 'compare --markdown aligns numbers to the right' \
-    eval '[ "$(sed -n 2p out | cut -d : -f 1)" = "|---|---|---" ]'
-hostile=$(printf 'a|`<b>\n*c*')
-cp -r lone "$hostile"
-run "$bin/compare" --markdown pair-1 "$hostile"
-check 'compare --markdown escapes names' \
-    [ "$(sed -n '4s/ | .*//p' out)" = '| a\|\`&lt;b&gt;\\x0a\*c\*' ]
-rm -r "$hostile"
 for name in pair-1 pair-2 lone; do
     works "eval scores $name for the table" "$bin/eval" --split test "$name" text.txt
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
 check 'compare --markdown has columns for seeds and test scores' prints \
     '| params | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
-check 'compare --markdown gives an interval for several seeds' \
-    prints '^| pair | softmax | .* | 2 | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | [0-9.]* ± [0-9.]* | - | '
-check 'compare --markdown gives no interval for one seed' \
-    prints '^| lone | linear | .* | - | [0-9.]* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '
 check 'compare --markdown describes the test scores in one line' \
     eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
@@ -195,13 +181,9 @@ check 'compare --json is JSON with test losses' is_json
 check 'compare --json has mean test losses' prints '"test_loss": {"count": 2, "mean": [0-9.]*, '
 check 'compare --json has differences between test losses' \
     prints '"test_difference": -*[0-9.e-]*, "test_low": null'
-run "$bin/compare" pair-1 pair-2 lone
-check 'compare draws no conclusion on test losses from one seed' fails prints 'Test loss'
 for seed in 1 2; do
     cp -r "pair-$seed" "more-$seed" && echo 'lr = 0.5' >>"more-$seed/settings.conf"
 done
-run "$bin/compare" pair-1 pair-2 more-1 more-2
-check 'compare compares test losses over seeds' prints '^Test loss against pair (2 seeds):$'
 run "$bin/compare" --json pair-1 pair-2 more-1 more-2
 check 'compare --json has a confidence interval of test losses' \
     prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
