@@ -357,21 +357,15 @@ bool runlog_restore(RunLog *log, Error *error)
 static bool keep_aside(const char *path, const char *rows, size_t size, size_t count,
                        Error *error)
 {
-    char *backup = text_format("%s.bak", path);
-    char *before = NULL, *header = runlog_header(count);
-    size_t before_size = 0;
-    FileReplacement file;
+    char *backup = text_format("%s.bak", path), *before = NULL;
+    size_t before_size;
     bool good = !file_exists(backup) ||
                 file_read(backup, MOST_BYTES, &before, &before_size, error);
-    if (good && !before) {
-        before_size = strlen(header);
-        before = memory_copy_text(header);
-    }
-    good = good && file_replace_begin(&file, backup, error) &&
-           file_replace_write(&file, before, before_size, error) &&
-           file_replace_write(&file, rows, size, error) && file_replace_commit(&file, error);
+    if (good && !before)
+        before = runlog_header(count);
+    text_append(&before, "%.*s", (int)size, rows);
+    good = good && file_replace_text(backup, before, error);
     free(before);
-    free(header);
     free(backup);
     return good;
 }
@@ -401,14 +395,10 @@ static bool cut_back(RunLog *log, const char *path, const char *bytes, size_t si
         return false;
     if (kept > 0 && kept == size)
         return true;
-    char *header = runlog_header(log->columns);
-    if (kept == 0)
-        log->size = strlen(header);
-    FileReplacement file;
-    bool good = file_replace_begin(&file, path, error) &&
-                file_replace_write(&file, kept ? bytes : header, log->size, error) &&
-                file_replace_commit(&file, error);
-    free(header);
+    char *whole = kept ? text_format("%.*s", (int)kept, bytes) : runlog_header(log->columns);
+    log->size = strlen(whole);
+    bool good = file_replace_text(path, whole, error);
+    free(whole);
     return good;
 }
 
