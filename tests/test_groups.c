@@ -609,30 +609,6 @@ static void make_words_and_bytes(RunData runs[RUNS])
 }
 
 /* Also their tests, and the epochs of --reach. */
-START_TEST(tests_with_other_tokens_compare_in_bits_per_byte)
-{
-    RunData runs[RUNS];
-    make_words_and_bytes(runs);
-    Comparison all = comparison_make(runs, RUNS, true);
-    ck_assert_ptr_nonnull(runs[0].test_bits);
-    ck_assert_double_eq_tol(all.groups[0].losses[GROUP_TEST_BITS].mean, 1, 0.01);
-    ck_assert_double_eq_tol(all.groups[1].losses[GROUP_TEST_BITS].mean, 0.75, 0.01);
-    GroupDifference bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
-    ck_assert(bits.comparable && bits.interval.high < 0);
-    char *text = sentences_test(&runs[0]), *differences = memory_copy_text("");
-    ck_assert_ptr_nonnull(strstr(text, "Test bits per byte: 16 bytes, window 16"));
-    sentences_differences(&differences, all.groups, 1000);
-    ck_assert_ptr_nonnull(
-        strstr(differences, "Bits per byte of the test text against softmax"));
-    free(text);
-    free(differences);
-    ck_assert(isnan(group_epoch_to_reach(&all.groups[0], 0.9)));
-    ck_assert_double_eq(group_epoch_to_reach(&all.groups[1], 0.9), 1);
-    comparison_free(&all);
-    free_runs(runs);
-}
-END_TEST
-
 START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
 {
     RunData runs[RUNS];
@@ -645,16 +621,24 @@ START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
     ck_assert(!best.comparable && bits.comparable);
     ck_assert_double_eq_tol(bits.difference, -0.25, 0.01);
     ck_assert(bits.interval.low < bits.difference && bits.interval.high < 0);
-    char *verdict = sentences_verdict(all.groups),
-         *name = groups_scale_name(&runs[0], runs, RUNS);
+    bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
+    ck_assert(bits.comparable && bits.interval.high < 0);
+    ck_assert_double_eq_tol(all.groups[0].losses[GROUP_TEST_BITS].mean, 1, 0.01);
+    ck_assert_double_eq_tol(all.groups[1].losses[GROUP_TEST_BITS].mean, 0.75, 0.01);
+    ck_assert(isnan(group_epoch_to_reach(&all.groups[0], 0.9)));
+    ck_assert_double_eq(group_epoch_to_reach(&all.groups[1], 0.9), 1);
+    ck_assert_uint_eq(arrlenu(all.sections), 1); /* the tokens do not divide the corpus */
+    ck_assert_str_eq(all.sections[0].name, "unknown corpus");
+    char *verdict = sentences_verdict(all.groups), *test = sentences_test(&runs[0]),
+         *text = memory_copy_text("");
     ck_assert_ptr_nonnull(strstr(verdict, "linear has the fewest bits per byte"));
-    ck_assert_str_eq(name, "unknown corpus"); /* the tokens do not divide it */
-    free(name);
-    free(verdict);
-    char *text = memory_copy_text("");
+    ck_assert_ptr_nonnull(strstr(test, "Test bits per byte: 16 bytes, window 16"));
     sentences_differences(&text, all.groups, 1000);
     ck_assert_ptr_nonnull(strstr(text, "Best bits per byte of the validation text against "
                                        "softmax"));
+    ck_assert_ptr_nonnull(strstr(text, "Bits per byte of the test text against softmax"));
+    free(verdict);
+    free(test);
     free(text);
     Chart chart = runchart_make(all.groups, (double)NAN, &(RunChartAxes){0});
     ck_assert_str_eq(chart.y_label, "validation bits per byte");
@@ -782,7 +766,6 @@ Suite *groups_suite(void)
     tcase_add_test(tests, the_markdown_table_compares_comparable_losses_only);
     tcase_add_test(tests, the_markdown_table_escapes_names);
     tcase_add_test(tests, a_diverged_run_is_never_the_best);
-    tcase_add_test(tests, tests_with_other_tokens_compare_in_bits_per_byte);
     tcase_add_test(tests, runs_with_other_tokens_compare_in_bits_per_byte);
     tcase_add_test(tests, losses_compare_within_a_tokenizer_where_bits_are_unknown);
     tcase_add_test(tests, known_vocabularies_decide_whether_tokens_differ);

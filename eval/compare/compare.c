@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 static OPTION_NAMES(colour_name, "auto", "always", "never");
 
@@ -74,20 +73,6 @@ static const About about = {
     .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
 
-/* Puts the runs of one corpus together, the corpora in the order given. */
-static void sort_by_corpus(RunData *runs)
-{
-    for (size_t end = 0; end < arrlenu(runs);) {
-        const RunData first = runs[end];
-        for (size_t r = end; r < arrlenu(runs); r++)
-            if (groups_same_scale(&first, &runs[r])) {
-                RunData run = runs[r];
-                memmove(&runs[end + 1], &runs[end], (r - end) * sizeof run);
-                runs[end++] = run;
-            }
-    }
-}
-
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
  * runs; at least one has to be. */
 static RunData *read_runs(const CommandLine *line)
@@ -105,8 +90,7 @@ static RunData *read_runs(const CommandLine *line)
     }
     if (!runs)
         exit(EXIT_FAILURE);
-    groups_choose_scales(runs, arrlenu(runs));
-    sort_by_corpus(runs);
+    groups_sort(runs, arrlenu(runs));
     return runs;
 }
 

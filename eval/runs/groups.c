@@ -1,5 +1,4 @@
 #include "eval/runs/groups.h"
-#include "eval/show/palette.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
 
@@ -287,57 +286,6 @@ void groups_free(RunGroup *groups)
         arrfree(groups[g].points);
     }
     arrfree(groups);
-}
-
-void groups_identify(const RunGroup *groups, RunData *runs)
-{
-    /* further seeds have the colour of the first, with dashes that no other group has */
-    size_t rounds = (arrlenu(groups) + PALETTE_COLOURS - 1) / PALETTE_COLOURS;
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        for (size_t i = 0; i < arrlenu(groups[g].runs); i++)
-            runs[groups[g].runs[i] - runs].identity = g + i * rounds * PALETTE_COLOURS;
-}
-
-/* The groups of one scale, which are borrowed. */
-static RunGroup *groups_of_scale(const RunGroup *groups, size_t scale)
-{
-    RunGroup *part = NULL;
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (groups[g].runs[0]->scale == scale)
-            arrput(part, groups[g]);
-    return part;
-}
-
-Comparison comparison_make(RunData *runs, size_t count, bool together)
-{
-    groups_choose_scales(runs, count);
-    Comparison comparison = {.runs = runs,
-                             .count = count,
-                             .each = groups_make(runs, count, false),
-                             .groups = groups_make(runs, count, together)};
-    groups_identify(comparison.groups, runs);
-    for (size_t r = 0; r < count; r++) {
-        const size_t scale = runs[r].scale;
-        if (scale == arrlenu(comparison.sections))
-            arrput(comparison.sections,
-                   ((Section){.name = groups_scale_name(&runs[r], runs, count),
-                              .each = groups_of_scale(comparison.each, scale),
-                              .groups = groups_of_scale(comparison.groups, scale)}));
-    }
-    return comparison;
-}
-
-void comparison_free(Comparison *comparison)
-{
-    for (size_t s = 0; s < arrlenu(comparison->sections); s++) {
-        free(comparison->sections[s].name);
-        arrfree(comparison->sections[s].each);
-        arrfree(comparison->sections[s].groups);
-    }
-    arrfree(comparison->sections);
-    groups_free(comparison->each);
-    groups_free(comparison->groups);
-    *comparison = (Comparison){0};
 }
 
 double group_epoch_to_reach(const RunGroup *group, double loss)

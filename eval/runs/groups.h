@@ -59,8 +59,8 @@ typedef struct Comparison {
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
 
-/* Compares runs, which it borrows: gives them their scales, test protocols and looks, and makes
- * groups and sections of them. comparison_free frees it. */
+/* Compares sorted runs, which it borrows: gives them their scales, test protocols and looks,
+ * and makes groups and sections of them. comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together);
 void comparison_free(Comparison *comparison);
 
@@ -70,6 +70,8 @@ GroupLoss groups_measure(const RunGroup *groups);
 /* The test losses that go with a measure, and its unit. */
 GroupLoss groups_test_of(GroupLoss measure);
 const char *groups_unit(GroupLoss measure);
+/* Puts the runs of one corpus together, the corpora in the order given. */
+void groups_sort(RunData *runs, size_t count);
 /* Decides for each run whether it is compared in bits per byte, counts the scales, and decides
  * by which protocols the runs of each, which are neighbours, compare their test scores: those
  * that most of them have. */
@@ -107,9 +109,6 @@ bool group_diverged(const RunGroup *group);
 
 /* Appends "softmax, linear and gla", or "5 models". */
 void groups_append_names(char **text, const RunGroup *groups);
-
-/* The name of the section that the run is in, among all that are compared. The caller's. */
-char *groups_scale_name(const RunData *run, const RunData *runs, size_t count);
 
 GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss);
 

@@ -1,5 +1,7 @@
-/* Which runs compare, by which measure, and the differences between groups. */
+/* Which runs compare, by which measure, and the differences between groups; all that is
+ * compared, in sections. */
 #include "eval/runs/groups.h"
+#include "eval/show/palette.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
 
@@ -9,15 +11,15 @@
  * its tokens. */
 static const struct {
     const char *name, *before; /* the value in runs older than the setting */
-} scale[] = {{"corpus", ""},     {"valid", ""},       {"test", ""},
-             {"trim", "no"},     {"lowercase", "no"}, {"tokens", ""},
-             {"vocab-size", ""}, {"min-count", ""},   {"special-tokens", ""}};
-enum { TEXT_SETTINGS = 5, SCALE_SETTINGS = sizeof scale / sizeof *scale };
+} scale_settings[] = {{"corpus", ""},     {"valid", ""},       {"test", ""},
+                      {"trim", "no"},     {"lowercase", "no"}, {"tokens", ""},
+                      {"vocab-size", ""}, {"min-count", ""},   {"special-tokens", ""}};
+enum { TEXT_SETTINGS = 5, SCALE_SETTINGS = sizeof scale_settings / sizeof *scale_settings };
 
 static const char *scale_setting(const RunData *run, size_t i)
 {
-    const char *value = rundata_setting(run, scale[i].name);
-    return value ? value : scale[i].before;
+    const char *value = rundata_setting(run, scale_settings[i].name);
+    return value ? value : scale_settings[i].before;
 }
 
 static bool scale_setting_differs(const RunData *a, const RunData *b, size_t i)
@@ -59,6 +61,20 @@ static void choose_measure(RunData *runs, size_t count)
                 differ |= !agree(&runs[r], &runs[other], SCALE_SETTINGS);
             }
         runs[r].by_bits = known && differ;
+    }
+}
+
+void groups_sort(RunData *runs, size_t count)
+{
+    choose_measure(runs, count);
+    for (size_t end = 0; end < count;) {
+        const RunData first = runs[end];
+        for (size_t r = end; r < count; r++)
+            if (groups_same_scale(&first, &runs[r])) {
+                RunData run = runs[r];
+                memmove(&runs[end + 1], &runs[end], (r - end) * sizeof run);
+                runs[end++] = run;
+            }
     }
 }
 
@@ -111,7 +127,8 @@ void groups_append_names(char **text, const RunGroup *groups)
         text_append(text, "%s%s", g == 0 ? "" : g + 1 < count ? ", " : " and ", groups[g].name);
 }
 
-char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
+/* The name of the section of a run among all that are compared. The caller's. */
+static char *section_name(const RunData *run, const RunData *runs, size_t count)
 {
     char *name = memory_copy_text(run->corpus ? run->corpus : "unknown corpus");
     const size_t settings = run->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS;
@@ -126,7 +143,7 @@ char *groups_scale_name(const RunData *run, const RunData *runs, size_t count)
             differs |= !scale_setting_differs(run, &runs[r], 0) &&
                        scale_setting_differs(run, &runs[r], i);
         if (differs)
-            text_append(&name, ", %s = %s", scale[i].name,
+            text_append(&name, ", %s = %s", scale_settings[i].name,
                         *scale_setting(run, i) ? scale_setting(run, i) : "none");
     }
     return name;
@@ -142,4 +159,57 @@ GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, G
         .difference = of_other->mean - of_base->mean,
         .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
     };
+}
+
+/* --- all that is compared --- */
+
+void groups_identify(const RunGroup *groups, RunData *runs)
+{
+    /* further seeds have the colour of the first, with dashes that no other group has */
+    size_t rounds = (arrlenu(groups) + PALETTE_COLOURS - 1) / PALETTE_COLOURS;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t i = 0; i < arrlenu(groups[g].runs); i++)
+            runs[groups[g].runs[i] - runs].identity = g + i * rounds * PALETTE_COLOURS;
+}
+
+/* The groups of one scale, which are borrowed. */
+static RunGroup *groups_of_scale(const RunGroup *groups, size_t scale)
+{
+    RunGroup *part = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (groups[g].runs[0]->scale == scale)
+            arrput(part, groups[g]);
+    return part;
+}
+
+Comparison comparison_make(RunData *runs, size_t count, bool together)
+{
+    groups_choose_scales(runs, count);
+    Comparison comparison = {.runs = runs,
+                             .count = count,
+                             .each = groups_make(runs, count, false),
+                             .groups = groups_make(runs, count, together)};
+    groups_identify(comparison.groups, runs);
+    for (size_t r = 0; r < count; r++) {
+        const size_t scale = runs[r].scale;
+        if (scale == arrlenu(comparison.sections))
+            arrput(comparison.sections,
+                   ((Section){.name = section_name(&runs[r], runs, count),
+                              .each = groups_of_scale(comparison.each, scale),
+                              .groups = groups_of_scale(comparison.groups, scale)}));
+    }
+    return comparison;
+}
+
+void comparison_free(Comparison *comparison)
+{
+    for (size_t s = 0; s < arrlenu(comparison->sections); s++) {
+        free(comparison->sections[s].name);
+        arrfree(comparison->sections[s].each);
+        arrfree(comparison->sections[s].groups);
+    }
+    arrfree(comparison->sections);
+    groups_free(comparison->each);
+    groups_free(comparison->groups);
+    *comparison = (Comparison){0};
 }

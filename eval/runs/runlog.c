@@ -12,9 +12,6 @@
 
 #define MOST_BYTES ((size_t)256 << 20)
 
-/* Columns of a new log, and of one without peak_mb and what follows it. */
-enum { RUNLOG_COLUMNS = 15, RUNLOG_COLUMNS_BEFORE = 9 };
-
 /* The columns of a row: the table for writing the header, and writing and reading rows. */
 typedef struct Column {
     const char *name;
@@ -39,7 +36,8 @@ static const Column columns[] = {
     {"val_accuracy", offsetof(RunLogRow, val_accuracy), false},
     {"match_loss", offsetof(RunLogRow, match_loss), false},
 };
-_Static_assert(sizeof columns / sizeof columns[0] == RUNLOG_COLUMNS, "one row for each column");
+/* Columns of a new log, and of one without peak_mb and what follows it. */
+enum { COLUMNS = sizeof columns / sizeof *columns, COLUMNS_BEFORE = 9 };
 
 /* --- rows as lines --- */
 
@@ -200,10 +198,10 @@ static bool begins_with_header(const char *bytes, size_t size, size_t count, siz
 static bool read_header(const char *path, const char *bytes, size_t size, size_t *length,
                         size_t *count, Error *error)
 {
-    for (*count = RUNLOG_COLUMNS; *count >= RUNLOG_COLUMNS_BEFORE; --*count)
+    for (*count = COLUMNS; *count >= COLUMNS_BEFORE; --*count)
         if (begins_with_header(bytes, size, *count, length))
             return true;
-    char *header = runlog_header(RUNLOG_COLUMNS);
+    char *header = runlog_header(COLUMNS);
     error_set(error, "%s:1: not the log of a run, which begins with %.*s", path,
               (int)strlen(header) - 1, header);
     free(header);
@@ -281,7 +279,7 @@ static bool write_waiting(RunLog *log, Error *error)
 
 bool runlog_create(RunLog *log, const char *path, Error *error)
 {
-    *log = (RunLog){.columns = RUNLOG_COLUMNS};
+    *log = (RunLog){.columns = COLUMNS};
     if (!open_log(log, path, O_CREAT | O_EXCL, error))
         return false;
     log->waiting = runlog_header(log->columns);

@@ -1,4 +1,5 @@
-/* The scale of a chart along one side: its range, its ticks and their labels; and two of them.
+/* The scale of a chart along one side: its range, its ticks and their labels;
+ * and the plot of a picture, which has two.
  *
  * Ticks are multiples of 1, 2 or 5 times a power of ten, and their labels have just enough
  * digits to differ, counted in thousands or millions where that is shorter. On a logarithmic
