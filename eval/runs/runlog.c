@@ -143,20 +143,16 @@ static bool read_row(char *line, size_t count, RunLogRow *row, const char *where
                        .final_val_loss = NAN,
                        .val_accuracy = NAN,
                        .match_loss = NAN};
-    char *cell = line;
     for (size_t i = 0; i < count; i++) {
+        const char *cell = strsep(&line, ",");
         if (!cell)
             return error_set(error, "%s: %zu values where a row of this run's log has %zu",
                              where, i, count);
-        char *comma = strchr(cell, ',');
-        if (comma)
-            *comma = '\0';
         if (!read_cell(&columns[i], cell, row))
             return error_set(error, "%s: %s: '%.40s' is not a %s", where, columns[i].name, cell,
                              columns[i].whole ? "whole number" : "number");
-        cell = comma ? comma + 1 : NULL;
     }
-    if (cell)
+    if (line)
         return error_set(error, "%s: more than the %zu values of a row of this run's log",
                          where, count);
     if (row->step == 0) /* whatever somebody wrote there, nothing was trained yet */

@@ -93,14 +93,18 @@ static size_t show(const char *c, size_t size, bool utf8, char shown[SHOWN])
     return length;
 }
 
+void terminal_print_bytes(FILE *stream, const char *bytes, size_t size, bool utf8)
+{
+    char shown[SHOWN];
+    for (size_t at = 0, length; at < size; at += length) {
+        length = show(bytes + at, size - at, utf8, shown);
+        fputs(bytes[at] == '\n' ? "\n" : shown, stream);
+    }
+}
+
 void terminal_print_safe(FILE *stream, const char *text)
 {
-    while (*text) {
-        char shown[SHOWN];
-        size_t length = show(text, strnlen(text, UTF8_LONGEST), true, shown);
-        fputs(*text == '\n' ? "\n" : shown, stream);
-        text += length;
-    }
+    terminal_print_bytes(stream, text, strlen(text), true);
 }
 
 /* The byte at which the character after `characters` others begins. */

@@ -27,6 +27,8 @@ void terminal_notice(const char *what);
 /* Prints untrusted text. Control characters except line ends, characters that change the
  * writing direction, and invalid UTF-8 are printed as escapes, like \x1b or \u202e. */
 void terminal_print_safe(FILE *stream, const char *text);
+/* The same for bytes of any kind, zeros included; in ASCII unless utf8. */
+void terminal_print_bytes(FILE *stream, const char *bytes, size_t size, bool utf8);
 
 /* Escapes a name for a table or a legend: one line of at most this many columns (longer names
  * lose their middle), in ASCII unless utf8. Each character counts as one column. The caller

@@ -45,29 +45,16 @@ void writer_print_legend(FILE *stream, bool colour)
 
 /* --- printing --- */
 
-/* Escaped for a terminal, but for line ends. */
-static void print_safe(FILE *stream, const char *text, size_t size, bool utf8)
-{
-    for (size_t at = 0; at < size; at++) {
-        const char *end = memchr(text + at, '\n', size - at);
-        size_t length = end ? (size_t)(end - text) - at : size - at;
-        char *safe = terminal_safe_bytes(text + at, length, utf8);
-        fprintf(stream, "%s%s", safe, end ? "\n" : "");
-        free(safe);
-        at += length;
-    }
-}
-
 /* A terminal without UTF-8 gets escapes for all that is not ASCII. */
 static void print_text(const Writer *writer, const char *text, size_t size)
 {
     if (writer->style.safe && !writer->style.utf8) {
-        print_safe(writer->stream, text, size, false);
+        terminal_print_bytes(writer->stream, text, size, false);
         return;
     }
     char *mended = utf8_mend(text, size, &size);
     if (writer->style.safe)
-        print_safe(writer->stream, mended, size, true);
+        terminal_print_bytes(writer->stream, mended, size, true);
     else
         fwrite(mended, 1, size, writer->stream);
     free(mended);
