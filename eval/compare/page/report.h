@@ -21,9 +21,6 @@ bool report_write(const char *path, const Comparison *all, Error *error);
 extern const char text_report_html[], text_report_css[], text_curves_js[], text_charts_js[],
     text_controls_js[];
 
-/* Curves with more points are thinned; a screen has fewer columns. */
-enum { REPORT_POINTS = 4000 };
-
 /* The curves as JSON, for the script. */
 void report_print_data(FILE *out, const Comparison *all);
 /* The tables of results and of settings. */
