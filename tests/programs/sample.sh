@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests sample: texts, scores, sessions.
+# Tests sample: texts, prompts, sessions.
 . "$(dirname -- "$0")/../commands.sh"
 
 explains_itself sample
