@@ -36,7 +36,7 @@ void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capa
 
 void pass_free(Pass *pass)
 {
-    gemm_lend(NULL, 0);
+    gemm_set_workspace(NULL, 0);
     free(pass->act.residual);
     free(pass->act.layer);
     arena_free(&pass->memory);
@@ -151,8 +151,8 @@ static real *lay_out_states(Pass *pass, bool before, Arena *arena)
 static void measure_layers(const Pass *pass, size_t *scratch, size_t *gates, size_t *low)
 {
     const ModelConfig *config = &pass->model->config;
-    size_t products = linear_products_reals(pass->rows, config->dim, 3 * config->dim);
-    *scratch = most(products, mlp_products_reals(&pass->mlp));
+    size_t products = linear_workspace_reals(pass->rows, config->dim, 3 * config->dim);
+    *scratch = most(products, mlp_workspace_reals(&pass->mlp));
     for (size_t layer = 0; layer < config->layers; layer++) {
         const AttentionKind *kind = config_kind(config, layer);
         AttentionSizes sizes = pass_attention_sizes(pass, layer);

@@ -57,13 +57,13 @@ static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t
     const real *r = teacher->act.residual[k];
     const DropoutSum sum = {.base = from_r ? r : teacher->act.u, .width = C};
     real *e = pass->act.residual[k + 1];
-    gemm_lend(pass->scratch, pass->scratch_reals);
+    gemm_set_workspace(pass->scratch, pass->scratch_reals);
     memcpy(pass->act.residual[k], r, pass->rows * C * sizeof *r);
     const real *u = norm_forward(pass, k);
     attention_branch_forward(pass, layer, u, NULL, &sum);
     compare(e, teacher->act.residual[k + 1], pass, targets, loss);
     attention_branch_backward(pass, dw, layer, u, e, NULL);
-    gemm_lend(teacher->scratch, teacher->scratch_reals);
+    gemm_set_workspace(teacher->scratch, teacher->scratch_reals);
 }
 
 double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t *inputs,

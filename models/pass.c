@@ -34,7 +34,7 @@ void pass_embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
     const Params *w = &pass->model->at;
     const EmbeddingSizes sizes = embedding_sizes(pass);
     real *positions = w->wpe ? w->wpe + pass->position * sizes.width : pass->position_rows;
-    gemm_lend(pass->scratch, pass->scratch_reals);
+    gemm_set_workspace(pass->scratch, pass->scratch_reals);
     if (pass->states_before)
         memcpy(pass->states_before, pass->states, pass->states_reals * sizeof(real));
     phase_enter(PHASE_EMBEDDING);

@@ -229,7 +229,7 @@ START_TEST(a_transposed_matrix_has_its_numbers_in_their_places)
         for (size_t columns = 1; columns <= MOST; columns++) {
             Fenced from = fence(numbers_of(rows, columns), true);
             Fenced to = fence(numbers_of(columns, rows), true);
-            kernel_turn(to.at, rows + GAP, from.at, columns + GAP, rows, columns);
+            kernel_transpose(to.at, rows + GAP, from.at, columns + GAP, rows, columns);
             for (size_t i = 0; i < rows; i++)
                 for (size_t j = 0; j < columns; j++)
                     ck_assert_double_eq(to.at[j * (rows + GAP) + i],

@@ -1,6 +1,6 @@
 /* The thread team and parallel matrix products: every tile once, bit-identical for any number
  * of threads. */
-#include "src/math/bfloat_kernels.h"
+#include "src/math/bfloat.h"
 #include "src/math/gemm.h"
 #include "src/base/error.h"
 #include "src/base/memory.h"
@@ -289,12 +289,13 @@ START_TEST(team_products_are_bit_identical_for_any_team)
             product_rig_make(&rig, shapes[s], turned & 1, turned & 2);
             size_t bytes = rig.c_size * sizeof(real);
             real *first = memory_take(bytes, 1, "a test");
-            size_t reals = gemm_team_reals(rig.shape.m, rig.shape.n, rig.shape.k, turned & 2);
+            size_t reals = gemm_workspace_reals(rig.shape.m, rig.shape.n, rig.shape.k,
+                                                turned & 2);
             real *room = memory_take(reals + 1, sizeof *room, "a test");
             for (size_t threads = 1; threads <= 4; threads++) {
                 team_start(threads);
                 memcpy(rig.c, rig.start, bytes);
-                gemm_lend(room, threads % 2 ? 0 : reals);
+                gemm_set_workspace(room, threads % 2 ? 0 : reals);
                 gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_ADD, rig.c,
                           rig.c_stride, (GemmExtra){0});
                 team_stop();
@@ -302,7 +303,7 @@ START_TEST(team_products_are_bit_identical_for_any_team)
                     memcpy(first, rig.c, bytes);
                 ck_assert_mem_eq(rig.c, first, bytes);
             }
-            gemm_lend(NULL, 0);
+            gemm_set_workspace(NULL, 0);
             check_product(&rig, first, 1, GEMM_ADD);
             free(room);
             free(first);
@@ -399,25 +400,25 @@ static real *prepared_memory(size_t reals)
 }
 
 /* Tiles prepare their own factors, or the team does for all of them. */
-static void check_lent_memory(ProductRig *rig, GemmPrecision precision)
+static void check_workspace(ProductRig *rig, GemmPrecision precision)
 {
     (void)precision;
     size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
     size_t bytes = rig->c_size * sizeof(real),
-           reals = gemm_team_reals(m, n, k, rig->b.transposed);
-    real *alone = memory_take(bytes, 1, "a test"), *lent = prepared_memory(reals);
+           reals = gemm_workspace_reals(m, n, k, rig->b.transposed);
+    real *alone = memory_take(bytes, 1, "a test"), *workspace = prepared_memory(reals);
     gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, (GemmExtra){0});
     memcpy(alone, rig->c, bytes);
-    gemm_lend(lent, reals);
+    gemm_set_workspace(workspace, reals);
     memcpy(rig->c, rig->start, bytes);
     gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, (GemmExtra){0});
-    gemm_lend(NULL, 0);
+    gemm_set_workspace(NULL, 0);
     ck_assert_mem_eq(rig->c, alone, bytes);
-    free(lent);
+    free(workspace);
     free(alone);
 }
 
-static void check_shared(ProductRig *rig, GemmPrecision precision)
+static void check_prepacked(ProductRig *rig, GemmPrecision precision)
 {
     (void)precision;
     size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
@@ -425,12 +426,12 @@ static void check_shared(ProductRig *rig, GemmPrecision precision)
     real *alone = memory_take(bytes, 1, "a test");
     gemm_weights(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride);
     memcpy(alone, rig->c, bytes);
-    real *a = prepared_memory(gemm_share_reals(GEMM_A, rig->a.transposed, m, k));
-    real *b = prepared_memory(gemm_share_reals(GEMM_B, rig->b.transposed, k, n));
-    Factor shared_a = gemm_share(a, rig->a, GEMM_A, m, k);
-    Factor shared_b = gemm_share(b, rig->b, GEMM_B, k, n);
+    real *a = prepared_memory(gemm_prepack_reals(GEMM_A, rig->a.transposed, m, k));
+    real *b = prepared_memory(gemm_prepack_reals(GEMM_B, rig->b.transposed, k, n));
+    Factor packed_a = gemm_prepack(a, rig->a, GEMM_A, m, k);
+    Factor packed_b = gemm_prepack(b, rig->b, GEMM_B, k, n);
     memcpy(rig->c, rig->start, bytes);
-    gemm_weights(m, n, k, shared_a, shared_b, GEMM_ADD, rig->c, rig->c_stride);
+    gemm_weights(m, n, k, packed_a, packed_b, GEMM_ADD, rig->c, rig->c_stride);
     ck_assert_mem_eq(rig->c, alone, bytes);
     free(a);
     free(b);
@@ -439,9 +440,9 @@ static void check_shared(ProductRig *rig, GemmPrecision precision)
 
 START_TEST(prepared_factors_give_the_same_bits)
 {
-    each_large_product(GEMM_SINGLE, check_lent_memory);
-    each_large_product(GEMM_SINGLE, check_shared);
-    each_product_of(few, COUNT(few), GEMM_PAIR, check_shared);
+    each_large_product(GEMM_SINGLE, check_workspace);
+    each_large_product(GEMM_SINGLE, check_prepacked);
+    each_product_of(few, COUNT(few), GEMM_PAIR, check_prepacked);
 }
 END_TEST
 
@@ -472,36 +473,28 @@ START_TEST(bf16_products_of_exact_values_are_exact)
 }
 END_TEST
 
-/* Tests both kernels if both exist, although only one is in use. */
+/* Tests all means that exist, although only one is in use. */
 START_TEST(every_bf16_kernel_is_correct)
 {
-#ifdef BFLOAT_KERNELS
     enum { DEPTH = 3 * BFLOAT_STEP };
-    static const struct {
-        bool (*exists)(void);
-        BfloatKernel *square;
-    } kernels[] = {{bfloat_tiles_exist, bfloat_square_by_tiles},
-                   {bfloat_vectors_exist, bfloat_square_by_vectors}};
     static _Alignas(64) uint16_t a[BFLOAT_PACKED(BFLOAT_PAIR, BFLOAT_SQUARE, DEPTH)],
         b[BFLOAT_PACKED(BFLOAT_PAIR, BFLOAT_SQUARE, DEPTH)];
     ProductRig rig;
     product_rig_make(&rig, (Shape){BFLOAT_SQUARE, BFLOAT_SQUARE, DEPTH}, false, false);
     shorten_rig(&rig);
-    for (size_t i = 0; i < COUNT(kernels) * 2; i++) {
+    const BfloatMeans *means;
+    for (size_t i = 0; (means = bfloat_means(i / 2)); i++) {
         BfloatParts parts = i % 2 ? BFLOAT_PAIR : BFLOAT_ONE;
         size_t band = BFLOAT_ONE_BAND(parts, DEPTH);
-        if (bfloat_means() == BFLOAT_NONE || !kernels[i / 2].exists())
-            continue;
-        bfloat_pack(a, parts, (BfloatSource){rig.a.at, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
+        means->pack(a, parts, (BfloatSource){rig.a.at, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_LEFT);
-        bfloat_pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
+        means->pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_RIGHT);
-        kernels[i / 2].square(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,
-                              rig.c_stride);
+        means->multiply(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,
+                        rig.c_stride);
         check_product_to(0, &rig, rig.c, 1, GEMM_SET);
     }
     product_rig_free(&rig);
-#endif
 }
 END_TEST
 

@@ -273,8 +273,8 @@ static void sum_decays(const Work *work, const Panel *panel)
 
 static void turn_queries(const Work *work, const Panel *panel)
 {
-    gemm_turn(work->q, STRIDE, work->from.q + panel->query * work->from.q_stride,
-              work->from.q_stride, panel->rows, work->head->width);
+    kernel_transpose(work->q, STRIDE, work->from.q + panel->query * work->from.q_stride,
+                     work->from.q_stride, panel->rows, work->head->width);
 }
 
 void panel_forward(const AttentionData *data, const AttentionHead *head)
@@ -368,7 +368,7 @@ static void tile_backward(const Work *work, size_t query)
         data->dparams[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
     sum_decays(work, &panel);
     turn_queries(work, &panel);
-    gemm_turn(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
+    kernel_transpose(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
     for (; panel.keys > 0; panel_next(&panel))
         backward_panel(work, &panel);
 }

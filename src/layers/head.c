@@ -24,7 +24,7 @@ static size_t slice_entries(HeadSizes sizes)
 static real *share_memory(Arena *arena, GemmSide side, bool transposed, size_t rows,
                           size_t columns)
 {
-    return arena_reals(arena, gemm_share_reals(side, transposed, rows, columns));
+    return arena_reals(arena, gemm_prepack_reals(side, transposed, rows, columns));
 }
 
 static void lay_out_side(HeadSide *side, const HeadJob *job, Arena *arena)
@@ -96,7 +96,7 @@ static void hold(real *restrict z, real cap, size_t count)
 
 static void prepare(HeadShare *share, Factor factor, GemmSide side, size_t rows, size_t columns)
 {
-    share->factor = gemm_share(share->memory, factor, side, rows, columns);
+    share->factor = gemm_prepack(share->memory, factor, side, rows, columns);
 }
 
 static void share_w_tile(void *context, size_t tile, size_t worker)

@@ -3,11 +3,11 @@
 
 #define TILE_COLUMNS ((size_t)32)
 
-size_t linear_products_reals(size_t rows, size_t in, size_t out)
+size_t linear_workspace_reals(size_t rows, size_t in, size_t out)
 {
-    size_t y = gemm_team_reals(rows, out, in, false);
-    size_t dx = gemm_team_reals(rows, in, out, true);
-    size_t dw = gemm_team_reals(in, out, rows, false), most = y > dx ? y : dx;
+    size_t y = gemm_workspace_reals(rows, out, in, false);
+    size_t dx = gemm_workspace_reals(rows, in, out, true);
+    size_t dw = gemm_workspace_reals(in, out, rows, false), most = y > dx ? y : dx;
     return most > dw ? most : dw;
 }
 

@@ -5,8 +5,8 @@
 
 #include "src/layers/dropout.h"
 
-/* Memory to lend to gemm for a layer's products. */
-size_t linear_products_reals(size_t rows, size_t in, size_t out);
+/* Memory of gemm_set_workspace for the products of a layer. */
+size_t linear_workspace_reals(size_t rows, size_t in, size_t out);
 
 void linear_forward(real *y,                      /* (rows, out) */
                     const real *x,                /* (rows, in) */

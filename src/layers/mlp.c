@@ -30,10 +30,10 @@ size_t mlp_active_reals(const MlpSizes *sizes)
     return memory_product(sizes->rows, active_stride(sizes), "the batch");
 }
 
-size_t mlp_products_reals(const MlpSizes *sizes)
+size_t mlp_workspace_reals(const MlpSizes *sizes)
 {
-    size_t in = linear_products_reals(sizes->rows, sizes->width, hidden_columns(sizes));
-    size_t out = linear_products_reals(sizes->rows, sizes->hidden, sizes->width);
+    size_t in = linear_workspace_reals(sizes->rows, sizes->width, hidden_columns(sizes));
+    size_t out = linear_workspace_reals(sizes->rows, sizes->hidden, sizes->width);
     return in > out ? in : out;
 }
 

@@ -22,10 +22,10 @@ typedef struct MlpWeights {
     real *w_out, *b_out; /* (hidden, width), (width) or NULL */
 } MlpWeights;
 
-/* Memory of H and of A, and to lend to gemm. */
+/* Memory of H, of A, and of gemm_set_workspace for the products. */
 size_t mlp_hidden_reals(const MlpSizes *sizes);
 size_t mlp_active_reals(const MlpSizes *sizes);
-size_t mlp_products_reals(const MlpSizes *sizes);
+size_t mlp_workspace_reals(const MlpSizes *sizes);
 
 /* Computes H and A. */
 void mlp_widen(real *hidden,  /* (rows, F), rows gemm_stride(F) apart */

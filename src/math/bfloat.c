@@ -1,150 +1,265 @@
 #include "src/math/bfloat.h"
-#include "src/math/bfloat_kernels.h"
+
+#include <string.h>
 
 #ifdef BFLOAT_KERNELS
 
-#include "src/math/square.h"
-
+#include <cpuid.h>
 #include <immintrin.h>
 #include <stdatomic.h>
-#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { LANES = 16 };
+/* --- by AMX tiles --- */
 
-BfloatMeans bfloat_means(void)
+#define TILES __attribute__((target("amx-tile,amx-bf16")))
+
+enum { LINE_BYTES = 64 };
+
+static bool processor_has_tiles(void)
 {
-    static atomic_int answer = -1; /* not determined yet */
-    if (answer < 0)
-        answer = !bfloat_vectors_exist() ? BFLOAT_NONE
-                 : bfloat_tiles_exist()  ? BFLOAT_TILES
-                                         : BFLOAT_VECTORS;
-    return (BfloatMeans)answer;
+    enum { FEATURES = 7, BF16_TILES = 22, TILES_AT_ALL = 24 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) &&
+           (d >> BF16_TILES & d >> TILES_AT_ALL & 1);
 }
 
-/* --- packing --- */
-
-/* A row of a tile is 16 bf16 pairs; both elements of a pair are neighbours along k. In the
- * left factor, a row also runs along k; in the right factor, it spans 16 columns. So a tile is
- * a 16 x 16 square of pairs, and one layout is the transpose of the other. */
-typedef struct Squares {
-    __m512i high[BFLOAT_BAND], low[BFLOAT_BAND];
-} Squares;
-
-/* Converts 16 bf16 to float. */
-INLINE __m512 widen(__m256i halves)
+static bool tiles_exist(void)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    return processor_has_tiles() && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* Splits 32 consecutive elements along k into pairs. */
-INLINE void split_along(Squares *squares, BfloatParts parts, size_t i, __m512 first,
-                        __m512 second)
+/* Configures eight full-size tiles, once per thread. */
+TILES static void configure(void)
 {
-    __m512i high = (__m512i)_mm512_cvtne2ps_pbh(second, first);
-    squares->high[i] = high;
-    if (parts == BFLOAT_ONE)
+    static _Thread_local bool done;
+    if (done)
         return;
-    first = _mm512_sub_ps(first, widen(_mm512_castsi512_si256(high)));
-    second = _mm512_sub_ps(second, widen(_mm512_extracti64x4_epi64(high, 1)));
-    squares->low[i] = (__m512i)_mm512_cvtne2ps_pbh(second, first);
+    _Alignas(64) struct {
+        uint8_t palette, start_line, reserved[14];
+        uint16_t line_bytes[16];
+        uint8_t lines[16];
+    } shapes = {.palette = 1};
+    for (int i = 0; i < 8; i++) {
+        shapes.line_bytes[i] = LINE_BYTES;
+        shapes.lines[i] = BFLOAT_BAND;
+    }
+    /* gcc's header tells the compiler that only the first bytes are read. */
+    __asm__ volatile("" : : "r"(&shapes) : "memory");
+    _tile_loadconfig(&shapes);
+    done = true;
 }
 
-/* Splits two rows of 16 elements, adjacent in k, and interleaves them into pairs. */
-INLINE void split_across(Squares *squares, BfloatParts parts, size_t i, __m512 first,
-                         __m512 second)
+/* Tile registers 0 to 3 hold the square of C, 4 and 5 two bands of A, 6 and 7 two of B. */
+#define EACH_OF_C(what, at, row)                                                 \
+    do {                                                                         \
+        what(0, at, (row) * sizeof *(at));                                       \
+        what(1, (at) + BFLOAT_BAND, (row) * sizeof *(at));                       \
+        what(2, (at) + BFLOAT_BAND * (row), (row) * sizeof *(at));               \
+        what(3, (at) + BFLOAT_BAND * (row) + BFLOAT_BAND, (row) * sizeof *(at)); \
+    } while (0)
+#define LOAD_A(half)                                                 \
+    do {                                                             \
+        _tile_loadd(4, a + (half)*BFLOAT_TILE, LINE_BYTES);          \
+        _tile_loadd(5, a + a_band + (half)*BFLOAT_TILE, LINE_BYTES); \
+    } while (0)
+#define LOAD_B(half)                                                 \
+    do {                                                             \
+        _tile_loadd(6, b + (half)*BFLOAT_TILE, LINE_BYTES);          \
+        _tile_loadd(7, b + b_band + (half)*BFLOAT_TILE, LINE_BYTES); \
+    } while (0)
+#define MULTIPLY()               \
+    do {                         \
+        _tile_dpbf16ps(0, 4, 6); \
+        _tile_dpbf16ps(1, 4, 7); \
+        _tile_dpbf16ps(2, 5, 6); \
+        _tile_dpbf16ps(3, 5, 7); \
+    } while (0)
+
+TILES static void multiply_by_tiles(BfloatParts parts, size_t steps, const uint16_t *a,
+                                    size_t a_band, const uint16_t *b, size_t b_band,
+                                    const float *start, size_t start_row, float *c,
+                                    size_t c_row)
 {
-    const __m512i weave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25,
-                                           9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2,
-                                           17, 1, 16, 0);
-    split_along(squares, parts, i, first, second);
-    squares->high[i] = _mm512_permutexvar_epi16(weave, squares->high[i]);
-    if (parts == BFLOAT_PAIR)
-        squares->low[i] = _mm512_permutexvar_epi16(weave, squares->low[i]);
+    enum { HIGH, LOW };
+    configure();
+    __asm__ volatile(
+        "" ::
+            : "memory"); /* the intrinsics do not tell the compiler what they read */
+    if (start) {
+        EACH_OF_C(_tile_loadd, start, start_row);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (size_t step = 0; step < steps; step++) {
+        LOAD_B(HIGH);
+        if (parts == BFLOAT_PAIR) {
+            LOAD_A(LOW);
+            MULTIPLY();
+        }
+        LOAD_A(HIGH);
+        MULTIPLY();
+        if (parts == BFLOAT_PAIR) {
+            LOAD_B(LOW);
+            MULTIPLY();
+        }
+        a += parts * BFLOAT_TILE;
+        b += parts * BFLOAT_TILE;
+    }
+    EACH_OF_C(_tile_stored, c, c_row);
 }
 
-/* One step of a band, from a source that starts there; zero-padded beyond its end. */
-INLINE void split_step(Squares *squares, BfloatParts parts, BfloatSource source)
+TILES static double spin_by_tiles(size_t rounds)
 {
-    size_t lines = source.along == 1 ? source.count : source.depth;
-    size_t length = source.along == 1 ? source.depth : source.count;
-    size_t stride = source.along == 1 ? source.across : source.along;
-    __mmask16 left = first_lanes(length),
-              right = length > LANES ? first_lanes(length - LANES) : 0;
-    for (size_t i = 0; i < BFLOAT_BAND; i++) {
-        if (source.along == 1) {
-            const float *line = source.at + i * stride;
-            bool exists = i < lines;
-            _mm_prefetch(line + 2 * BFLOAT_STEP, _MM_HINT_T0);
-            _mm_prefetch(line + 2 * BFLOAT_STEP + LANES, _MM_HINT_T0);
-            split_along(squares, parts, i, _mm512_maskz_loadu_ps(exists ? left : 0, line),
-                        _mm512_maskz_loadu_ps(exists ? right : 0, line + LANES));
-        } else {
-            const float *line = source.at + 2 * i * stride;
-            _mm_prefetch(line + 2 * LANES, _MM_HINT_T0);
-            _mm_prefetch(line + 2 * LANES + stride, _MM_HINT_T0);
-            bool one = 2 * i < lines, both = 2 * i + 1 < lines;
-            split_across(squares, parts, i, _mm512_maskz_loadu_ps(one ? left : 0, line),
-                         _mm512_maskz_loadu_ps(both ? left : 0, line + stride));
+    enum { PRODUCTS = 4 };
+    configure();
+    _tile_zero(4);
+    _tile_zero(5);
+    _tile_zero(6);
+    _tile_zero(7);
+    for (size_t round = 0; round < rounds; round++)
+        MULTIPLY();
+    return 2.0 * PRODUCTS * BFLOAT_BAND * BFLOAT_BAND * BFLOAT_STEP * (double)rounds;
+}
+
+/* --- by AVX-512 vectors --- */
+
+/* Accumulators in registers: two vectors of columns for this many rows at a time. */
+enum { ROWS = 8, PAIRS = 16 };
+
+static bool vectors_exist(void)
+{
+    enum { FEATURES = 7, BF16_VECTORS = 5 };
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx512bw") &&
+           __get_cpuid_count(FEATURES, 1, &a, &b, &c, &d) && (a >> BF16_VECTORS & 1);
+}
+
+/* Broadcasts a pair of elements to all lanes. */
+INLINE __m512bh everywhere(const uint16_t *pair)
+{
+    int both;
+    memcpy(&both, pair, sizeof both);
+    return (__m512bh)_mm512_set1_epi32(both);
+}
+
+/* Multiplies ROWS rows of a tile of A by two tiles of B. */
+INLINE void add_products(__m512 sums[ROWS][2], const uint16_t *a, const uint16_t *b,
+                         size_t band)
+{
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        __m512bh first = (__m512bh)_mm512_load_si512(b + pair * BFLOAT_STEP);
+        __m512bh second = (__m512bh)_mm512_load_si512(b + band + pair * BFLOAT_STEP);
+#pragma GCC unroll 8
+        for (size_t row = 0; row < ROWS; row++) {
+            __m512bh of_row = everywhere(a + row * BFLOAT_STEP + 2 * pair);
+            sums[row][0] = _mm512_dpbf16_ps(sums[row][0], of_row, first);
+            sums[row][1] = _mm512_dpbf16_ps(sums[row][1], of_row, second);
         }
     }
 }
 
-INLINE void store(uint16_t *tile, const __m512i square[BFLOAT_BAND])
+/* Computes ROWS rows of the square. */
+INLINE void multiply_rows(BfloatParts parts, size_t steps, const uint16_t *a, size_t a_band,
+                          const uint16_t *b, size_t band, const float *start, size_t start_row,
+                          float *c, size_t c_row)
 {
-#pragma GCC unroll 16
-    for (size_t i = 0; i < BFLOAT_BAND; i++)
-        _mm512_store_si512(tile + i * BFLOAT_STEP, square[i]);
-}
-
-/* One step of one band. */
-INLINE void pack_step(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
-{
-    Squares squares;
-    split_step(&squares, parts, source);
-    if ((source.along == 1) != (side == BFLOAT_LEFT)) {
-        square_transpose((__m512 *)squares.high);
+    const uint16_t *ahead = a + BFLOAT_SQUARE / BFLOAT_BAND * a_band;
+    __m512 sums[ROWS][2];
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++) {
+        sums[row][0] = start ? _mm512_loadu_ps(start + row * start_row) : _mm512_setzero_ps();
+        sums[row][1] = start ? _mm512_loadu_ps(start + row * start_row + BFLOAT_BAND)
+                             : _mm512_setzero_ps();
+    }
+    for (size_t step = 0; step < steps; step++) {
+#pragma GCC unroll 8
+        for (size_t row = 0; row < ROWS; row++)
+            _mm_prefetch(ahead + row * BFLOAT_STEP, _MM_HINT_T0);
+        ahead += parts * BFLOAT_TILE;
         if (parts == BFLOAT_PAIR)
-            square_transpose((__m512 *)squares.low);
+            add_products(sums, a + BFLOAT_TILE, b, band);
+        add_products(sums, a, b, band);
+        if (parts == BFLOAT_PAIR)
+            add_products(sums, a, b + BFLOAT_TILE, band);
+        a += parts * BFLOAT_TILE;
+        b += parts * BFLOAT_TILE;
     }
-    store(packed, squares.high);
-    if (parts == BFLOAT_PAIR)
-        store(packed + BFLOAT_TILE, squares.low);
+#pragma GCC unroll 8
+    for (size_t row = 0; row < ROWS; row++) {
+        _mm512_storeu_ps(c + row * c_row, sums[row][0]);
+        _mm512_storeu_ps(c + row * c_row + BFLOAT_BAND, sums[row][1]);
+    }
 }
 
-/* Reads the source in memory order. */
-INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
+VECTORS static void multiply_by_vectors(BfloatParts parts, size_t steps, const uint16_t *a,
+                                        size_t a_band, const uint16_t *b, size_t b_band,
+                                        const float *start, size_t start_row, float *c,
+                                        size_t c_row)
 {
-    size_t bands = (source.count + BFLOAT_SQUARE - 1) / BFLOAT_SQUARE *
-                   (BFLOAT_SQUARE / BFLOAT_BAND);
-    size_t steps = BFLOAT_STEPS(source.depth);
-    bool along = source.along == 1;
-    size_t outer = along ? bands : steps, inner = along ? steps : bands;
-    for (size_t i = 0; i < outer; i++)
-        for (size_t j = 0; j < inner; j++) {
-            size_t band = along ? i : j, step = along ? j : i;
-            BfloatSource part = source;
-            part.at += band * BFLOAT_BAND * source.across + step * BFLOAT_STEP * source.along;
-            part.count = band * BFLOAT_BAND < source.count ? source.count - band * BFLOAT_BAND
-                                                           : 0;
-            part.depth -= step * BFLOAT_STEP;
-            pack_step(packed + (band * steps + step) * parts * BFLOAT_TILE, parts, part, side);
-        }
+    for (size_t row = 0; row < BFLOAT_SQUARE; row++) {
+        _mm_prefetch(c + row * c_row, _MM_HINT_T0);
+        _mm_prefetch(c + row * c_row + BFLOAT_BAND, _MM_HINT_T0);
+    }
+    for (size_t row = 0; row < BFLOAT_SQUARE; row += ROWS)
+        multiply_rows(parts, steps,
+                      a + row / BFLOAT_BAND * a_band + row % BFLOAT_BAND * BFLOAT_STEP, a_band,
+                      b, b_band, start ? start + row * start_row : NULL, start_row,
+                      c + row * c_row, c_row);
 }
 
-/* Two instances, each with `parts` as a compile-time constant. */
-VECTORS void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source,
-                         BfloatSide side)
+VECTORS static double spin_by_vectors(size_t rounds)
 {
-    if (parts == BFLOAT_ONE)
-        pack(packed, BFLOAT_ONE, source, side);
-    else
-        pack(packed, BFLOAT_PAIR, source, side);
+    enum { SUMS = 2 * ROWS };
+    __m512bh one = (__m512bh)_mm512_set1_epi32(0x3f003f00);
+    __m512 sums[SUMS], all = _mm512_setzero_ps();
+#pragma GCC unroll 16
+    for (size_t i = 0; i < SUMS; i++)
+        sums[i] = _mm512_set1_ps((float)i);
+    for (size_t round = 0; round < rounds; round++)
+#pragma GCC unroll 16
+        for (size_t i = 0; i < SUMS; i++)
+            sums[i] = _mm512_dpbf16_ps(sums[i], one, one);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < SUMS; i++)
+        all = _mm512_add_ps(all, sums[i]);
+    __asm__ volatile("" ::"m"(all)); /* so that the sums are needed */
+    return 2.0 * SUMS * 2 * PAIRS * (double)rounds;
 }
 
-/* --- multiplying --- */
+/* --- which of them --- */
 
-static void copy_square(float *to, size_t to_row, const float *from, size_t from_row,
-                        size_t rows, size_t columns)
+const BfloatMeans *bfloat_means(size_t index)
+{
+    static const BfloatMeans all[] = {
+        {"linnet-amx", bfloat_pack, multiply_by_tiles, spin_by_tiles},
+        {"linnet-avx512-bf16", bfloat_pack, multiply_by_vectors, spin_by_vectors},
+    };
+    enum { COUNT = sizeof all / sizeof *all };
+    static atomic_int first = -1; /* not determined yet */
+    if (first < 0)
+        first = !vectors_exist() ? COUNT : !tiles_exist(); /* packing takes vectors */
+    return (size_t)first + index < COUNT ? &all[(size_t)first + index] : NULL;
+}
+
+#else
+
+const BfloatMeans *bfloat_means(size_t index)
+{
+    (void)index;
+    return NULL;
+}
+
+#endif
+
+/* --- any size --- */
+
+static void copy_square(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
+                        size_t columns)
 {
     for (size_t i = 0; i < rows; i++)
         memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
@@ -155,15 +270,14 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
                      size_t start_row, real *c, size_t c_row)
 {
     enum { SIDE = BFLOAT_SQUARE };
-    BfloatKernel *square = bfloat_means() == BFLOAT_TILES ? bfloat_square_by_tiles
-                                                          : bfloat_square_by_vectors;
+    BfloatSquare *square = bfloat_means(0)->multiply;
     size_t steps = BFLOAT_STEPS(k);
     for (size_t column = 0; column < n; column += SIDE)
         for (size_t row = 0; row < m; row += SIDE) {
             const uint16_t *left = a + row / BFLOAT_BAND * a_band;
             const uint16_t *right = b + column / BFLOAT_BAND * b_band;
-            const float *from = start ? start + row * start_row + column : NULL;
-            float *at = c + row * c_row + column;
+            const real *from = start ? start + row * start_row + column : NULL;
+            real *at = c + row * c_row + column;
             size_t rows = m - row < SIDE ? m - row : SIDE;
             size_t columns = n - column < SIDE ? n - column : SIDE;
             if (rows == SIDE && columns == SIDE) {
@@ -171,7 +285,7 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
                 continue;
             }
             /* at the edge of C, compute a full square in a buffer */
-            _Alignas(64) float whole[SIDE * SIDE];
+            _Alignas(64) real whole[SIDE * SIDE];
             if (from)
                 copy_square(whole, SIDE, from, start_row, rows, columns);
             square(parts, steps, left, a_band, right, b_band, from ? whole : NULL, SIDE, whole,
@@ -179,42 +293,3 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
             copy_square(at, c_row, whole, SIDE, rows, columns);
         }
 }
-
-double bfloat_spin(size_t rounds)
-{
-    return bfloat_means() == BFLOAT_TILES ? bfloat_spin_by_tiles(rounds)
-                                          : bfloat_spin_by_vectors(rounds);
-}
-
-#else
-
-#include <assert.h>
-
-BfloatMeans bfloat_means(void)
-{
-    return BFLOAT_NONE;
-}
-
-void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
-{
-    (void)packed, (void)parts, (void)source, (void)side;
-    assert(false);
-}
-
-void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, const real *start,
-                     size_t start_row, real *c, size_t c_row)
-{
-    (void)m, (void)n, (void)k, (void)parts, (void)a, (void)a_band, (void)b, (void)b_band;
-    (void)start, (void)start_row, (void)c, (void)c_row;
-    assert(false);
-}
-
-double bfloat_spin(size_t rounds)
-{
-    (void)rounds;
-    assert(false);
-    return 0;
-}
-
-#endif

@@ -16,9 +16,7 @@
  * Both factors are packed into bands of 16 rows of A or 16 columns of B. Along k a band is cut
  * into steps of 32; each step is one tile of high halves and, for pairs, one of low halves.
  * Every element of C sums its products in a fixed order along k, so the bits do not depend on
- * the blocking. Tiles and vectors round differently from each other.
- *
- * If bfloat_means() is BFLOAT_NONE, as in double always, call nothing else here. */
+ * the blocking. Tiles and vectors round differently from each other. */
 #ifndef LINNET_BFLOAT_H
 #define LINNET_BFLOAT_H
 
@@ -32,15 +30,10 @@ enum { BFLOAT_TILE = BFLOAT_BAND * BFLOAT_STEP };
 /* How a float is represented. */
 typedef enum BfloatParts { BFLOAT_ONE = 1, BFLOAT_PAIR = 2 } BfloatParts;
 
-/* Which instructions multiply bf16. AMX tiles need permission from the kernel; this asks for
- * it. */
-typedef enum BfloatMeans { BFLOAT_NONE, BFLOAT_VECTORS, BFLOAT_TILES } BfloatMeans;
-BfloatMeans bfloat_means(void);
-
 /* An unpacked factor: `count` rows of A or columns of B, `across` elements apart, each with
  * `depth` elements that are `along` apart. One of the two strides is 1. */
 typedef struct BfloatSource {
-    const real *at;
+    const real *at; /* (count, depth) */
     size_t across, along, count, depth;
 } BfloatSource;
 
@@ -52,17 +45,46 @@ typedef struct BfloatSource {
      BFLOAT_ONE_BAND(parts, depth))
 
 typedef enum BfloatSide { BFLOAT_LEFT, BFLOAT_RIGHT } BfloatSide;
-/* `packed` must be 64-byte aligned. */
-void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side);
+/* `packed` must be 64-byte aligned; it has BFLOAT_PACKED(parts, count, depth) elements. */
+typedef void BfloatPack(uint16_t *packed, BfloatParts parts, BfloatSource source,
+                        BfloatSide side);
 
-/* a_band and b_band are the distances between bands, larger than a band where the factors are
- * parts of deeper ones. C begins with rows at `start`, start_row apart, or with zeros if that
- * is NULL; with a start_row of 0 every row begins the same. */
+/* C = C0 + A B for one 32 x 32 square of C, from two packed bands of A and two of B. C0 has
+ * rows that are start_row apart; it is zero if `start` is NULL. */
+typedef void BfloatSquare(BfloatParts parts, size_t steps,     /* of 32 along k */
+                          const uint16_t *a, size_t a_band,    /* between the bands */
+                          const uint16_t *b, size_t b_band,    /* between the bands */
+                          const real *start, size_t start_row, /* (32, 32) or NULL */
+                          real *c, size_t c_row);              /* (32, 32) */
+
+/* Instructions that multiply bf16. They are compiled whatever the target of the build is. */
+typedef struct BfloatMeans {
+    const char *name; /* as gemm_kernels returns it */
+    BfloatPack *pack;
+    BfloatSquare *multiply;
+    double (*spin)(size_t rounds); /* like kernel_spin */
+} BfloatMeans;
+
+/* Those that this processor has, the fastest first; NULL after the last, and in double always.
+ * AMX tiles need permission from the kernel; this asks for it. */
+const BfloatMeans *bfloat_means(size_t index);
+
+/* Multiplies with the fastest means. a_band and b_band are the distances between bands, larger
+ * than a band where the factors are parts of deeper ones. C begins with rows at `start`,
+ * start_row apart, or with zeros if that is NULL; with a start_row of 0 every row begins the
+ * same. */
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
-                     size_t a_band, const uint16_t *b, size_t b_band, const real *start,
-                     size_t start_row, real *c, size_t c_row);
+                     size_t a_band,                       /* packed (m, k) */
+                     const uint16_t *b, size_t b_band,    /* packed (k, n) */
+                     const real *start, size_t start_row, /* (m, n) or NULL */
+                     real *c, size_t c_row);              /* (m, n) */
 
-/* Like kernel_spin, in bf16. */
-double bfloat_spin(size_t rounds);
+/* For bfloat.c and bfloat_pack.c. */
+#if defined(__x86_64__) && defined(__linux__) && !defined(LINNET_DOUBLE)
+#define BFLOAT_KERNELS
+#define VECTORS __attribute__((target("avx512f,avx512bw,avx512bf16")))
+#define INLINE  __attribute__((always_inline)) VECTORS static inline
+BfloatPack bfloat_pack;
+#endif
 
 #endif

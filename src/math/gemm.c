@@ -1,13 +1,15 @@
-#include "src/math/gemm_blocks.h"
-#include "src/math/kernel.h"
+#include "src/math/gemm.h"
 #include "src/base/phase.h"
+#include "src/math/bfloat.h"
+#include "src/math/team.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* --- precision --- */
 
 /* Set once, before any thread starts. */
-static GemmPrecision weights_precision = GEMM_SINGLE;
+static GemmPrecision precision = GEMM_SINGLE;
 
 const char *gemm_precision_name(size_t index)
 {
@@ -15,40 +17,27 @@ const char *gemm_precision_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-bool gemm_set_precision(GemmPrecision precision, Error *error)
+bool gemm_set_precision(GemmPrecision wanted, Error *error)
 {
-    const char *name = gemm_precision_name(precision);
-    if (precision != GEMM_SINGLE && bfloat_means() == BFLOAT_NONE)
+    if (wanted != GEMM_SINGLE && !bfloat_means(0))
         return error_set(error,
                          "--precision %s: needs Linux on an x86-64 processor with AVX512_BF16; "
                          "use --precision single",
-                         name);
-    weights_precision = precision;
+                         gemm_precision_name(wanted));
+    precision = wanted;
     return true;
 }
 
 const char *gemm_kernels(void)
 {
-    return weights_precision != GEMM_SINGLE
-               ? bfloat_means() == BFLOAT_TILES ? "linnet-amx" : "linnet-avx512-bf16"
-               : "linnet-" KERNEL_NAME;
-}
-
-GemmPrecision gemm_precision(void)
-{
-    return weights_precision;
-}
-
-BfloatParts gemm_bfloat_parts(void)
-{
-    return weights_precision == GEMM_PAIR ? BFLOAT_PAIR : BFLOAT_ONE;
+    return precision == GEMM_SINGLE ? "linnet-" KERNEL_NAME : bfloat_means(0)->name;
 }
 
 /* --- products --- */
 
-static GemmStart start_of(GemmInto into, const real *c, size_t c_stride)
+static KernelStart start_of(GemmInto into, const real *c, size_t c_stride)
 {
-    return into == GEMM_ADD ? (GemmStart){c, c_stride} : (GemmStart){0};
+    return into == GEMM_ADD ? (KernelStart){c, c_stride} : (KernelStart){0};
 }
 
 void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto into, real *c,
@@ -57,14 +46,14 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
     gemm_by_kernel(m, n, k, alpha, a, b, start_of(into, c, c_stride), c, c_stride);
 }
 
-void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, Factor b,
-                       real *c, size_t c_stride)
+static void multiply_weights(KernelStart start, size_t m, size_t n, size_t k, Factor a,
+                             Factor b, real *c, size_t c_stride)
 {
-    if (weights_precision != GEMM_SINGLE && m > GEMM_FEW) {
-        gemm_by_bfloats(m, n, k, a, b, start, c, c_stride);
+    if (precision != GEMM_SINGLE && m > GEMM_FEW) {
+        gemm_by_bfloats(precision, m, n, k, a, b, start, c, c_stride);
         return;
     }
-    if (weights_precision != GEMM_SINGLE)
+    if (precision != GEMM_SINGLE)
         a.packed = b.packed = NULL; /* in bf16: the originals are read */
     gemm_by_kernel(m, n, k, 1, a, b, start, c, c_stride);
 }
@@ -72,57 +61,214 @@ void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, 
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride)
 {
-    gemm_weights_from(start_of(into, c, c_stride), m, n, k, a, b, c, c_stride);
+    multiply_weights(start_of(into, c, c_stride), m, n, k, a, b, c, c_stride);
 }
 
 /* --- factors of several products --- */
 
-/* Whether single precision packs a factor. */
+/* Whether it pays to pack a factor. */
 static bool pays(GemmSide side, bool transposed)
 {
-    return side == GEMM_B && transposed;
+    return precision != GEMM_SINGLE || (side == GEMM_B && transposed);
 }
 
-size_t gemm_share_reals(GemmSide side, bool transposed, size_t rows, size_t columns)
+size_t gemm_prepack_reals(GemmSide side, bool transposed, size_t rows, size_t columns)
 {
-    if (weights_precision != GEMM_SINGLE)
-        return side == GEMM_A ? gemm_bands_reals(rows, columns)
-                              : gemm_bands_reals(columns, rows);
-    return pays(side, transposed) ? gemm_panels_reals(rows, columns) : 0;
+    if (!pays(side, transposed))
+        return 0;
+    return side == GEMM_A ? gemm_packed_reals(precision, rows, columns)
+                          : gemm_packed_reals(precision, columns, rows);
 }
 
-Factor gemm_share(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns)
+Factor gemm_prepack(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns)
 {
-    if (weights_precision != GEMM_SINGLE)
-        return side == GEMM_A ? gemm_pack_bands(memory, factor, side, rows, columns)
-                              : gemm_pack_bands(memory, factor, side, columns, rows);
     if (!pays(side, factor.transposed))
         return factor;
-    return gemm_pack_panels(memory, factor, rows, columns);
+    return side == GEMM_A ? gemm_pack(precision, memory, factor, side, rows, columns)
+                          : gemm_pack(precision, memory, factor, side, columns, rows);
+}
+
+/* --- products on the thread team --- */
+
+typedef struct Workspace {
+    real *memory; /* (reals) */
+    size_t reals;
+} Workspace;
+
+/* Of the thread that calls gemm_team; its workers find it in the Product. */
+static _Thread_local Workspace workspace;
+
+void gemm_set_workspace(real *memory, size_t reals)
+{
+    workspace = (Workspace){memory, reals};
+}
+
+size_t gemm_workspace_reals(size_t m, size_t n, size_t k, bool b_transposed)
+{
+    size_t b = gemm_prepack_reals(GEMM_B, b_transposed, k, n);
+    return precision == GEMM_SINGLE ? b : gemm_packed_reals(precision, m, k) + b;
+}
+
+typedef struct Product {
+    size_t m, n, k;
+    Factor a, b;
+    GemmInto into;
+    real *c; /* (m, n) */
+    size_t c_stride;
+    GemmExtra extra;
+    Workspace workspace;
+    size_t tile_rows, tile_columns, across; /* across: tiles per row */
+    size_t place; /* of the tiles of a thread, in reals, or 0: every tile has its own */
+} Product;
+
+static void do_tile(void *job, size_t index, size_t worker)
+{
+    const Product *p = job;
+    size_t row = index / p->across, column = index % p->across;
+    GemmTile tile = {.c_stride = p->place ? gemm_stride(p->tile_columns) : p->c_stride,
+                     .row = row * p->tile_rows,
+                     .rows = team_extent(p->m, p->tile_rows, row),
+                     .column = column * p->tile_columns,
+                     .columns = team_extent(p->n, p->tile_columns, column)};
+    tile.c = p->c + (p->place ? worker * p->place : tile.row * p->c_stride + tile.column);
+    KernelStart start = {p->into == GEMM_ADD ? tile.c : NULL, tile.c_stride};
+    if (p->extra.bias)
+        start = (KernelStart){p->extra.bias + tile.column, 0};
+    multiply_weights(start, tile.rows, tile.columns, p->k, gemm_from(p->a, GEMM_A, tile.row),
+                     gemm_from(p->b, GEMM_B, tile.column), tile.c, tile.c_stride);
+    if (p->extra.finish.call)
+        p->extra.finish.call(&tile, p->extra.finish.context);
+}
+
+/* Whole panels and bands, and how many rows or columns are packed at a time. */
+enum { UNIT = BFLOAT_SQUARE % KERNEL_COLUMNS == 0 ? BFLOAT_SQUARE : KERNEL_COLUMNS };
+enum { AT_ONCE = 2 * UNIT };
+
+/* In bf16 both factors are packed, in single precision only B. */
+static bool packs_a(void)
+{
+    return precision != GEMM_SINGLE;
+}
+
+/* Packs rows of A or, after these, columns of B. */
+static void pack_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Product *p = job;
+    size_t a_tiles = packs_a() ? team_tiles(p->m, AT_ONCE) : 0;
+    GemmSide side = index < a_tiles ? GEMM_A : GEMM_B;
+    size_t tile = side == GEMM_A ? index : index - a_tiles, first = tile * AT_ONCE;
+    size_t count = team_extent(side == GEMM_A ? p->m : p->n, AT_ONCE, tile);
+    real *memory = p->workspace.memory + gemm_packed_reals(precision, first, p->k);
+    if (side == GEMM_B && a_tiles > 0)
+        memory += gemm_packed_reals(precision, p->m, p->k);
+    gemm_pack(precision, memory, gemm_from(side == GEMM_A ? p->a : p->b, side, first), side,
+              count, p->k);
+}
+
+/* Packs the factors for all tiles, if there is memory for that: in single precision only if
+ * several rows of tiles share them. */
+static void pack_factors(Product *p)
+{
+    size_t a_reals = packs_a() ? gemm_packed_reals(precision, p->m, p->k) : 0;
+    size_t reals = a_reals + gemm_packed_reals(precision, p->n, p->k);
+    if (p->m <= GEMM_FEW || reals > p->workspace.reals || (!packs_a() && p->m <= p->tile_rows))
+        return;
+    team_run((packs_a() ? team_tiles(p->m, AT_ONCE) : 0) + team_tiles(p->n, AT_ONCE), pack_tile,
+             p);
+    if (packs_a())
+        p->a = gemm_packed(precision, p->workspace.memory, p->a, p->k);
+    p->b = gemm_packed(precision, p->workspace.memory + a_reals, p->b, p->k);
+}
+
+static size_t whole_units(size_t extent)
+{
+    return (extent + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Splits into nearly equal tiles of about `most` at the largest. */
+static size_t tile_extent(size_t whole, size_t most)
+{
+    return whole_units(team_tiles(whole, team_tiles(whole, most)));
+}
+
+/* Where A is packed, every tile packs its rows of A and columns of B. So they are as large as
+ * leaves TILES of them: the longer side is halved until there are as many. */
+static void halve_tiles(Product *p)
+{
+    enum { TILES = 8, SMALL = 128 };
+    size_t rows = p->m, columns = p->n;
+    while (team_tiles(p->m, rows) * team_tiles(p->n, columns) < TILES) {
+        size_t *longer = rows > columns ? &rows : &columns;
+        if (*longer < 2 * SMALL)
+            break;
+        *longer = *longer / 2;
+    }
+    p->tile_rows = whole_units(rows);
+    p->tile_columns = whole_units(columns);
+}
+
+/* Large tiles amortise packing; small products need small tiles for parallelism. With few rows
+ * nothing is packed, and each worker should read an equal share of B. */
+static void choose_tiles(Product *p)
+{
+    enum { LARGE = 256, SMALL = 128, SHARES = 16 };
+    size_t share = p->n / SHARES < LARGE ? p->n / SHARES + 1 : LARGE;
+    bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
+    p->tile_rows = tile_extent(p->m, LARGE);
+    p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
+    if (!few && gemm_packs(p->a))
+        halve_tiles(p);
+    while (!few && p->m % p->tile_rows > 0 && p->m % p->tile_rows <= GEMM_FEW)
+        p->tile_rows += UNIT; /* the last rows would take the path for decoding */
+    p->across = team_tiles(p->n, p->tile_columns);
+}
+
+/* A place for the tiles of each thread, where C has room for all of them. */
+static void share_places(Product *p)
+{
+    size_t place = p->tile_rows * gemm_stride(p->tile_columns);
+    if (team_size() * place <= (p->m - 1) * p->c_stride + p->n)
+        p->place = place;
+}
+
+void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
+               size_t c_stride, GemmExtra extra)
+{
+    assert((!extra.bias && !extra.transient) || into == GEMM_SET);
+    Product product = {.m = m, .n = n, .k = k, .a = a, .b = b, .into = into, .c = c};
+    product.c_stride = c_stride;
+    product.extra = extra;
+    product.workspace = workspace;
+    choose_tiles(&product);
+    if (extra.transient)
+        share_places(&product);
+    pack_factors(&product);
+    team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
 }
 
 /* --- the peak --- */
 
-static double spin(GemmPrecision precision, size_t rounds)
+static double spin(GemmPrecision in, size_t rounds)
 {
     enum { PRODUCTS_OF_PAIRS = 3 };
-    return precision == GEMM_SINGLE ? kernel_spin(rounds)
-           : precision == GEMM_BF16 ? bfloat_spin(rounds)
-                                    : bfloat_spin(rounds) / PRODUCTS_OF_PAIRS;
+    if (in == GEMM_SINGLE)
+        return kernel_spin(rounds);
+    return bfloat_means(0)->spin(rounds) / (in == GEMM_PAIR ? PRODUCTS_OF_PAIRS : 1);
 }
 
 double gemm_spin(size_t rounds)
 {
-    return spin(weights_precision, rounds);
+    return spin(precision, rounds);
 }
 
 /* Floating-point operations per second, the most of several turns. */
-static double speed(GemmPrecision precision)
+static double speed(GemmPrecision in)
 {
     enum { TURNS = 5, ROUNDS = 1 << 17 };
     double most = 0;
     for (int turn = 0; turn < TURNS; turn++) {
-        double start = clock_seconds(), done = spin(precision, ROUNDS);
+        double start = clock_seconds(), done = spin(in, ROUNDS);
         most = fmax(most, done / (clock_seconds() - start));
     }
     return most;
@@ -130,5 +276,5 @@ static double speed(GemmPrecision precision)
 
 double gemm_gain(void)
 {
-    return weights_precision == GEMM_SINGLE ? 1 : speed(weights_precision) / speed(GEMM_SINGLE);
+    return precision == GEMM_SINGLE ? 1 : speed(precision) / speed(GEMM_SINGLE);
 }

@@ -1,5 +1,6 @@
 #include "src/math/gemm_blocks.h"
-#include "src/math/kernel.h"
+#include "src/math/bfloat.h"
+#include "src/base/error.h"
 #include "src/base/memory.h"
 #include "src/math/team.h"
 
@@ -24,61 +25,54 @@ Factor gemm_part(Factor whole, size_t row, size_t column)
     return whole;
 }
 
-static const void *band_of(Factor x, size_t index)
+Factor gemm_from(Factor x, GemmSide side, size_t first)
 {
-    return x.packed ? (const char *)x.packed + index / x.unit * x.band : NULL;
+    if (x.packed)
+        x.packed = (const char *)x.packed + first / x.unit * x.band;
+    return side == GEMM_A ? gemm_part(x, first, 0) : gemm_part(x, 0, first);
 }
 
-Factor gemm_rows_from(Factor a, size_t row)
+static BfloatParts parts_of(GemmPrecision precision)
 {
-    a.packed = band_of(a, row);
-    return gemm_part(a, row, 0);
+    return precision == GEMM_PAIR ? BFLOAT_PAIR : BFLOAT_ONE;
 }
 
-Factor gemm_columns_from(Factor b, size_t column)
+size_t gemm_packed_reals(GemmPrecision precision, size_t count, size_t depth)
 {
-    b.packed = band_of(b, column);
-    return gemm_part(b, 0, column);
+    if (precision == GEMM_SINGLE)
+        return team_tiles(count, KERNEL_COLUMNS) * KERNEL_COLUMNS * depth;
+    return BFLOAT_PACKED(parts_of(precision), count, depth) / (sizeof(real) / sizeof(uint16_t));
 }
 
-size_t gemm_panels_reals(size_t depth, size_t columns)
+Factor gemm_packed(GemmPrecision precision, const void *memory, Factor x, size_t depth)
 {
-    return team_tiles(columns, KERNEL_COLUMNS) * KERNEL_COLUMNS * depth;
-}
-
-size_t gemm_bands_reals(size_t count, size_t depth)
-{
-    return BFLOAT_PACKED(gemm_bfloat_parts(), count, depth) / (sizeof(real) / sizeof(uint16_t));
-}
-
-Factor gemm_in_panels(const real *memory, Factor b, size_t depth)
-{
-    b.packed = memory;
-    b.unit = KERNEL_COLUMNS;
-    b.band = KERNEL_COLUMNS * depth * sizeof *memory;
-    return b;
-}
-
-Factor gemm_in_bands(const void *memory, Factor x, size_t depth)
-{
+    bool single = precision == GEMM_SINGLE;
     x.packed = memory;
-    x.unit = BFLOAT_BAND;
-    x.band = BFLOAT_ONE_BAND(gemm_bfloat_parts(), depth) * sizeof(uint16_t);
+    x.unit = single ? KERNEL_COLUMNS : BFLOAT_BAND;
+    x.band = single ? KERNEL_COLUMNS * depth * sizeof(real)
+                    : BFLOAT_ONE_BAND(parts_of(precision), depth) * sizeof(uint16_t);
     return x;
 }
 
-static GemmStart start_at(GemmStart start, size_t row, size_t column)
+Factor gemm_pack(GemmPrecision precision, void *memory, Factor x, GemmSide side, size_t count,
+                 size_t depth)
 {
-    if (start.at)
-        start.at += row * start.row + column;
-    return start;
+    bool along = x.transposed == (side == GEMM_B); /* neighbours in memory are so along k */
+    size_t across = along ? x.stride : 1, next = along ? 1 : x.stride;
+    if (precision == GEMM_SINGLE)
+        kernel_pack(memory, x.at, next, across, depth, count);
+    else
+        bfloat_means(0)->pack(memory, parts_of(precision),
+                              (BfloatSource){x.at, across, next, count, depth},
+                              side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
+    return gemm_packed(precision, memory, x, depth);
 }
 
 /* What a block of C begins with: after the first block of the depth, with what is there. */
-static GemmStart begin(GemmStart start, size_t row, size_t column, size_t depth, const real *c,
-                       size_t c_stride)
+static KernelStart begin(KernelStart start, size_t row, size_t column, size_t depth,
+                         const real *c, size_t c_stride)
 {
-    return start_at(depth > 0 ? (GemmStart){c, c_stride} : start, row, column);
+    return kernel_start_at(depth > 0 ? (KernelStart){c, c_stride} : start, row, column);
 }
 
 /* Blocking in single precision: DEPTH x HEIGHT numbers of A fit in the L2 cache, and for wide
@@ -97,7 +91,7 @@ enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
 
 /* --- memory to pack blocks in --- */
 
-typedef union Workspace {
+typedef union Blocks {
     _Alignas(64) struct {
         real copy[(DEPTH + GAP) * (HEIGHT + GAP)], panels[DEPTH * WIDTH];
     } single;
@@ -105,27 +99,27 @@ typedef union Workspace {
         uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)];
         uint16_t right[BFLOAT_PACKED(BFLOAT_PAIR, WIDE, DEEP)];
     } bf16;
-} Workspace;
+} Blocks;
 
-static pthread_key_t workspaces;
-static bool has_workspaces;
+static pthread_key_t blocks_key;
+static bool has_key;
 
-static void make_workspaces(void)
+static void make_key(void)
 {
-    has_workspaces = pthread_key_create(&workspaces, free) == 0;
+    has_key = pthread_key_create(&blocks_key, free) == 0;
 }
 
 /* Each thread has one from its first product on. Thread-local arrays would be zeroed, and so
  * occupy memory, in every thread of the program that uses the library. */
-static Workspace *workspace(void)
+static Blocks *own_blocks(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_workspaces);
-    Workspace *own = has_workspaces ? pthread_getspecific(workspaces) : NULL;
+    pthread_once(&once, make_key);
+    Blocks *own = has_key ? pthread_getspecific(blocks_key) : NULL;
     if (own)
         return own;
     own = memory_take_aligned(sizeof *own, "blocks of matrix products");
-    if (!has_workspaces || pthread_setspecific(workspaces, own) != 0) {
+    if (!has_key || pthread_setspecific(blocks_key, own) != 0) {
         free(own);
         die("cannot create thread-specific memory for matrix products");
     }
@@ -159,13 +153,6 @@ static KernelStrips copy_compactly(real *copy, Factor a, size_t rows, size_t dep
     return strips_of((Factor){.at = copy, .stride = stride, .transposed = a.transposed});
 }
 
-Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns)
-{
-    kernel_pack(memory, b.at, b.transposed ? 1 : b.stride, b.transposed ? b.stride : 1, depth,
-                columns);
-    return gemm_in_panels(memory, b, depth);
-}
-
 static KernelPanels panels_of(Factor packed, size_t depth)
 {
     return (KernelPanels){(const real *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
@@ -175,20 +162,18 @@ static KernelPanels panels_of(Factor packed, size_t depth)
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A that is slow to
  * read in place is first copied. */
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
-                          KernelPanels panels, GemmStart start, real *c, size_t c_stride)
+                          KernelPanels panels, KernelStart start, real *c, size_t c_stride)
 {
     enum { PERIOD = 2048 };
     bool awkward = m > GEMM_FEW && (has_period(a, PERIOD) || gemm_packs(a));
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
-        GemmStart first = start_at(start, row, 0);
-        KernelStart from = {first.at, first.row};
-        KernelStrips strips = awkward
-                                  ? copy_compactly(workspace()->single.copy, part, rows, depths)
-                                  : strips_of(part);
-        kernel_multiply(rows, columns, depths, alpha, strips, panels, from, c + row * c_stride,
-                        c_stride);
+        KernelStrips strips = awkward ? copy_compactly(own_blocks()->single.copy, part, rows,
+                                                       depths)
+                                      : strips_of(part);
+        kernel_multiply(rows, columns, depths, alpha, strips, panels,
+                        kernel_start_at(start, row, 0), c + row * c_stride, c_stride);
     }
 }
 
@@ -204,20 +189,19 @@ static bool reads_in_place(size_t m, Factor b)
 }
 
 void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
-                    GemmStart start, real *c, size_t c_stride)
+                    KernelStart start, real *c, size_t c_stride)
 {
     if (m <= GEMM_FEW && b.transposed && !b.packed && !a.transposed) {
-        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride,
-                    (KernelStart){start.at, start.row}, c, c_stride);
+        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, start, c, c_stride);
         return;
     }
     for (size_t column = 0; column < n; column += WIDTH)
         for (size_t depth = 0; depth < k; depth += DEPTH) {
             size_t columns = team_extent(n, WIDTH, column / WIDTH);
             size_t depths = team_extent(k, DEPTH, depth / DEPTH);
-            GemmStart from = begin(start, 0, column, depth, c, c_stride);
+            KernelStart from = begin(start, 0, column, depth, c, c_stride);
             Factor x = gemm_part(a, 0, depth),
-                   y = gemm_part(gemm_columns_from(b, column), depth, 0);
+                   y = gemm_part(gemm_from(b, GEMM_B, column), depth, 0);
             size_t ready = reads_in_place(m, b) ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
             if (ready > 0)
                 multiply_rows(m, ready, depths, alpha, x,
@@ -227,64 +211,51 @@ void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b
                 continue;
             KernelPanels panels = panels_of(y, depth);
             if (!b.packed)
-                panels = panels_of(gemm_pack_panels(workspace()->single.panels,
-                                                    gemm_part(y, 0, ready), depths,
-                                                    columns - ready),
+                panels = panels_of(gemm_pack(GEMM_SINGLE, own_blocks()->single.panels,
+                                             gemm_part(y, 0, ready), GEMM_B, columns - ready,
+                                             depths),
                                    0);
             multiply_rows(m, columns - ready, depths, alpha, x, panels,
-                          start_at(from, 0, ready), c + column + ready, c_stride);
+                          kernel_start_at(from, 0, ready), c + column + ready, c_stride);
         }
-}
-
-void gemm_turn(real *to, size_t to_stride, const real *from, size_t stride, size_t rows,
-               size_t columns)
-{
-    kernel_turn(to, to_stride, from, stride, rows, columns);
 }
 
 /* --- in bf16 --- */
 
-Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth)
-{
-    bool along = x.transposed == (side == GEMM_B);
-    BfloatSource source = {x.at, along ? x.stride : 1, along ? 1 : x.stride, count, depth};
-    bfloat_pack(memory, gemm_bfloat_parts(), source,
-                side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
-    return gemm_in_bands(memory, x, depth);
-}
-
 /* A block of a factor in bf16: `count` rows of A or columns of B from `first` on, and `depths`
  * numbers of each from `depth` on. Packs the block into `memory` unless the factor is packed.
  */
-static Factor packed_part(Factor x, uint16_t *memory, GemmSide side, size_t first, size_t count,
-                          size_t depth, size_t depths)
+static Factor packed_part(GemmPrecision precision, Factor x, uint16_t *memory, GemmSide side,
+                          size_t first, size_t count, size_t depth, size_t depths)
 {
     bool ready = x.packed;
-    x = side == GEMM_A ? gemm_part(gemm_rows_from(x, first), 0, depth)
-                       : gemm_part(gemm_columns_from(x, first), depth, 0);
+    x = gemm_from(x, side, first);
+    x = side == GEMM_A ? gemm_part(x, 0, depth) : gemm_part(x, depth, 0);
     if (!ready)
-        return gemm_pack_bands(memory, x, side, count, depths);
+        return gemm_pack(precision, memory, x, side, count, depths);
     x.packed = (const uint16_t *)x.packed +
-               depth / BFLOAT_STEP * gemm_bfloat_parts() * BFLOAT_TILE;
+               depth / BFLOAT_STEP * parts_of(precision) * BFLOAT_TILE;
     return x;
 }
 
 /* Also blocked, where the factors are not packed yet. */
-void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
-                     size_t c_stride)
+void gemm_by_bfloats(GemmPrecision precision, size_t m, size_t n, size_t k, Factor a, Factor b,
+                     KernelStart start, real *c, size_t c_stride)
 {
-    Workspace *own = workspace();
+    Blocks *own = own_blocks();
     size_t wide = b.packed ? n : WIDE, high = a.packed ? m : HIGH;
     for (size_t column = 0; column < n; column += wide)
         for (size_t depth = 0; depth < k; depth += DEEP) {
             size_t columns = team_extent(n, wide, column / wide);
             size_t depths = team_extent(k, DEEP, depth / DEEP);
-            Factor y = packed_part(b, own->bf16.right, GEMM_B, column, columns, depth, depths);
+            Factor y = packed_part(precision, b, own->bf16.right, GEMM_B, column, columns,
+                                   depth, depths);
             for (size_t row = 0; row < m; row += high) {
                 size_t rows = team_extent(m, high, row / high);
-                Factor x = packed_part(a, own->bf16.left, GEMM_A, row, rows, depth, depths);
-                GemmStart from = begin(start, row, column, depth, c, c_stride);
-                bfloat_multiply(rows, columns, depths, gemm_bfloat_parts(), x.packed,
+                Factor x = packed_part(precision, a, own->bf16.left, GEMM_A, row, rows, depth,
+                                       depths);
+                KernelStart from = begin(start, row, column, depth, c, c_stride);
+                bfloat_multiply(rows, columns, depths, parts_of(precision), x.packed,
                                 x.band / sizeof(uint16_t), y.packed, y.band / sizeof(uint16_t),
                                 from.at, from.row, c + row * c_stride + column, c_stride);
             }

@@ -1,48 +1,63 @@
-/* What gemm.c and gemm_team.c are made of: products on one thread by each of the means, in
- * blocks that fit the caches, and factors in the order of the kernels. */
+/* Matrix products on one thread, in blocks that fit the caches, and factors that are packed in
+ * the order of the kernels (kernel.h, bfloat.h). Precision is an argument here; gemm.h, which
+ * the rest of linnet includes, keeps the one in use, and the thread team. */
 #ifndef LINNET_GEMM_BLOCKS_H
 #define LINNET_GEMM_BLOCKS_H
 
-#include "src/math/bfloat.h"
-#include "src/math/gemm.h"
+#include "src/math/kernel.h"
 
-/* The choices of gemm.c. */
-GemmPrecision gemm_precision(void);
-BfloatParts gemm_bfloat_parts(void);
+/* A factor, as stored or transposed. */
+typedef struct Factor {
+    const real *at; /* (rows, columns), or (columns, rows) if transposed */
+    size_t stride;
+    bool transposed;
+    /* A copy in the order of the kernels, by gemm_pack, or NULL. It consists of bands of `unit`
+     * rows of A or columns of B that are `band` bytes apart. */
+    const void *packed;
+    size_t unit, band;
+} Factor;
+
+static inline Factor plain(const real *at, size_t stride)
+{
+    return (Factor){.at = at, .stride = stride};
+}
+
+static inline Factor transposed(const real *at, size_t stride)
+{
+    return (Factor){.at = at, .stride = stride, .transposed = true};
+}
+
+/* In single precision, in bf16, or in pairs of bf16 (see bfloat.h). */
+typedef enum GemmPrecision { GEMM_SINGLE, GEMM_PAIR, GEMM_BF16 } GemmPrecision;
+
+typedef enum GemmSide { GEMM_A, GEMM_B } GemmSide;
+
+/* Up to this many rows of A, products take a separate path for decoding. It sums in a
+ * different order: results that must be bit-identical should all take the same path. */
+enum { GEMM_FEW = 14 };
 
 /* The submatrix from (row, column) on, of an unpacked factor. */
 Factor gemm_part(Factor whole, size_t row, size_t column);
-/* From a row of A or a column of B on; of a packed factor it must begin a band or a panel. */
-Factor gemm_rows_from(Factor a, size_t row);
-Factor gemm_columns_from(Factor b, size_t column);
+/* From a row of A or a column of B on; of a packed factor it must begin a band. */
+Factor gemm_from(Factor x, GemmSide side, size_t first);
 
-/* Whether the kernels copy A in the order of their strips, block by block. */
+/* Whether products in single precision pack A, block by block. */
 bool gemm_packs(Factor a);
 
-/* A B, (depth, columns), as panels of the kernels: packs it, or says where it is packed. */
-size_t gemm_panels_reals(size_t depth, size_t columns);
-Factor gemm_pack_panels(real *memory, Factor b, size_t depth, size_t columns);
-Factor gemm_in_panels(const real *memory, Factor b, size_t depth);
+/* Packs an A of `count` rows or a B of `count` columns; in single precision only a B. The
+ * memory is 64-byte aligned and has gemm_packed_reals(). */
+size_t gemm_packed_reals(GemmPrecision precision, size_t count, size_t depth);
+Factor gemm_pack(GemmPrecision precision, void *memory, Factor x, GemmSide side, size_t count,
+                 size_t depth);
+/* The factor with its copy, which gemm_pack made, maybe in parts. */
+Factor gemm_packed(GemmPrecision precision, const void *memory, Factor x, size_t depth);
 
-/* An A of `count` rows, or a B of `count` columns, in bf16. */
-size_t gemm_bands_reals(size_t count, size_t depth);
-Factor gemm_pack_bands(void *memory, Factor x, GemmSide side, size_t count, size_t depth);
-Factor gemm_in_bands(const void *memory, Factor x, size_t depth);
-
-/* What C begins with: rows that are `row` apart, or zeros if there are none. Rows of C itself
- * to accumulate, a bias with a distance of 0. */
-typedef struct GemmStart {
-    const real *at;
-    size_t row;
-} GemmStart;
-
+/* C = C0 + alpha A B in single precision, where a packed factor is a packed B. */
 void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,
-                    GemmStart start, real *c, size_t c_stride);
-void gemm_by_bfloats(size_t m, size_t n, size_t k, Factor a, Factor b, GemmStart start, real *c,
-                     size_t c_stride);
+                    KernelStart start, real *c, size_t c_stride); /* C: (m, n) */
 
-/* By the means for products with weights. */
-void gemm_weights_from(GemmStart start, size_t m, size_t n, size_t k, Factor a, Factor b,
-                       real *c, size_t c_stride);
+/* C = C0 + A B in bf16 or pairs. */
+void gemm_by_bfloats(GemmPrecision precision, size_t m, size_t n, size_t k, Factor a, Factor b,
+                     KernelStart start, real *c, size_t c_stride); /* C: (m, n) */
 
 #endif

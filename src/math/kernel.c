@@ -83,8 +83,8 @@ static void pack_rows(real *panels, const real *b, size_t b_row, size_t k, size_
 }
 
 /* A square at a time; what is left at the edges number by number. */
-void kernel_turn(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
-                 size_t columns)
+void kernel_transpose(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
+                      size_t columns)
 {
     size_t whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
     for (size_t i = 0; i < whole_rows; i += LANES)
@@ -105,7 +105,7 @@ void kernel_turn(real *to, size_t to_row, const real *from, size_t from_row, siz
 
 static void pack_columns(real *panel, const real *b, size_t b_next, size_t k, size_t columns)
 {
-    kernel_turn(panel, KERNEL_COLUMNS, b, b_next, columns, k);
+    kernel_transpose(panel, KERNEL_COLUMNS, b, b_next, columns, k);
     for (size_t i = 0; i < k && columns < KERNEL_COLUMNS; i++)
         memset(panel + i * KERNEL_COLUMNS + columns, 0,
                (KERNEL_COLUMNS - columns) * sizeof *panel);
@@ -265,13 +265,6 @@ static void copy_block(real *to, size_t to_row, const real *from, size_t from_ro
         memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
 }
 
-static KernelStart start_from(KernelStart start, size_t row, size_t column)
-{
-    if (start.at)
-        start.at += row * start.row + column;
-    return start;
-}
-
 /* At the right edge of C a whole strip is computed in a buffer. */
 static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart start, real *c,
                           size_t c_row)
@@ -293,7 +286,7 @@ void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, K
         for (size_t row = 0; row < m; row += ROWS, strip += a.strip) {
             size_t rows = m - row < ROWS ? m - row : ROWS;
             Factors f = {k, alpha, strip, a.row, a.next, b.at, b.row};
-            KernelStart part = start_from(start, row, column);
+            KernelStart part = kernel_start_at(start, row, column);
             real *at = c + row * c_row + column;
             if (columns == KERNEL_COLUMNS)
                 multiply_strip(rows, f, part, at, c_row);
@@ -344,7 +337,7 @@ void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a, size_t
         size_t columns = n - column < LANES ? n - column : LANES;
         for (size_t row = 0; row < m; row++) {
             real *at = c + row * c_row + column, sums[LANES];
-            KernelStart part = start_from(start, row, column);
+            KernelStart part = kernel_start_at(start, row, column);
             store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
             for (size_t j = 0; j < columns; j++)
                 at[j] = alpha * sums[j] + (part.at ? part.at[j] : 0);

@@ -44,15 +44,23 @@ enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };
 enum { KERNEL_COLUMNS = KERNEL_LANES * KERNEL_VECTORS };
 
 /* Transposes (rows, columns) into (columns, rows). */
-void kernel_turn(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
-                 size_t columns);
+void kernel_transpose(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
+                      size_t columns);
 
 /* What C begins with, C0: rows that are `row` apart; with 0 the same row everywhere, such as a
  * bias; NULL: zeros. It may be C itself. */
 typedef struct KernelStart {
-    const real *at;
+    const real *at; /* (m, n) or NULL */
     size_t row;
 } KernelStart;
+
+/* That of the block of C from (row, column) on. */
+static inline KernelStart kernel_start_at(KernelStart start, size_t row, size_t column)
+{
+    if (start.at)
+        start.at += row * start.row + column;
+    return start;
+}
 
 /* A as strips of KERNEL_ROWS rows, with the distances between rows, between elements of a row
  * and between strips. */

@@ -30,8 +30,8 @@ static Work work_of(Arena *arena, size_t rows, size_t columns)
     work.a = arena_reals(arena, work.rows * work.rows);
     work.aa = arena_reals(arena, work.rows * work.rows);
     work.factor = arena_reals(arena,
-                              larger(gemm_share_reals(GEMM_B, true, work.columns, work.rows),
-                                     gemm_share_reals(GEMM_B, false, work.rows, work.rows)));
+                              larger(gemm_prepack_reals(GEMM_B, true, work.columns, work.rows),
+                                     gemm_prepack_reals(GEMM_B, false, work.rows, work.rows)));
     return work;
 }
 
@@ -60,7 +60,7 @@ static void take_momentum(const Work *work, const MuonMatrix *matrix, real momen
         square += (double)vector_dot(row, row, columns);
     }
     if (work->turned)
-        gemm_turn(work->x, work->columns, u, columns, rows, columns);
+        kernel_transpose(work->x, work->columns, u, columns, rows, columns);
     real inverse = (real)(1 / (sqrt(square) + 1e-7));
     for (size_t i = 0; i < rows * columns; i++)
         work->x[i] *= inverse;
@@ -71,13 +71,13 @@ static void take_momentum(const Work *work, const MuonMatrix *matrix, real momen
 static void multiply_symmetric(size_t n, size_t k, Factor a, Factor b, real *memory, real *c)
 {
     enum { BAND = 32 };
-    b = gemm_share(memory, b, GEMM_B, k, n);
+    b = gemm_prepack(memory, b, GEMM_B, k, n);
     for (size_t row = 0; row < n; row += BAND) {
         size_t rows = n - row < BAND ? n - row : BAND;
         real *band = c + row * n;
         gemm_weights(rows, row + rows, k, plain(a.at + row * a.stride, a.stride), b, GEMM_SET,
                      band, n);
-        gemm_turn(c + row, n, band, n, rows, row);
+        kernel_transpose(c + row, n, band, n, rows, row);
         for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j < i; j++)
                 band[j * n + row + i] = band[i * n + row + j];
@@ -117,7 +117,7 @@ void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, 
         iterate(&work);
     const real *update = work.x;
     if (work.turned) {
-        gemm_turn(work.next, columns, work.x, rows, columns, rows);
+        kernel_transpose(work.next, columns, work.x, rows, columns, rows);
         update = work.next;
     }
     real rate = (real)(learning_rate * 0.2 * sqrt((double)work.columns));

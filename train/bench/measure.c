@@ -33,18 +33,18 @@ Timing bench_time(void (*work)(void *context), void *context, size_t repeats)
 
 typedef struct Job {
     Product product;
-    real *a, *b, *c, *lent;
+    real *a, *b, *c, *workspace;
 } Job;
 
 static void lay_out(Job *job, Arena *arena)
 {
     Product p = job->product;
-    size_t lent = gemm_team_reals(p.m, p.n, p.k, p.b_turned);
+    size_t workspace = gemm_workspace_reals(p.m, p.n, p.k, p.b_turned);
     job->a = arena_reals(arena, p.m * p.k);
     job->b = arena_reals(arena, p.k * p.n);
     job->c = arena_reals(arena, p.m * p.n);
-    job->lent = arena_reals(arena, lent);
-    gemm_lend(job->lent, lent);
+    job->workspace = arena_reals(arena, workspace);
+    gemm_set_workspace(job->workspace, workspace);
 }
 
 static void multiply(void *context)
@@ -68,7 +68,7 @@ double bench_product(Product p, size_t repeats)
     for (size_t i = 0; i < p.k * p.n; i++)
         job.b[i] = (real)(i % 5) - 2;
     Timing timing = bench_time(multiply, &job, repeats);
-    gemm_lend(NULL, 0);
+    gemm_set_workspace(NULL, 0);
     arena_free(&arena);
     return 2 * (double)p.m * (double)p.n * (double)p.k / timing.median;
 }
