@@ -1,6 +1,6 @@
 #include "models/adopt.h"
 #include "src/base/containers.h"
-#include "src/layers/headgate.h"
+#include "src/layers/gates.h"
 #include "src/base/text.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Copies weights and starts new parts; adopt.h says how. */
 #include "models/adopt.h"
-#include "src/layers/headgate.h"
+#include "src/layers/gates.h"
 #include "src/base/memory.h"
 #include "src/base/text.h"
 

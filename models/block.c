@@ -30,13 +30,10 @@
  * projections_forward, 7 to 9 in mixing_forward; norms and residual connections come last. Each
  * function named forward has its backward beside it. */
 #include "models/block.h"
-#include "src/layers/blend.h"
 #include "src/layers/convolution.h"
-#include "src/layers/headgate.h"
-#include "src/layers/headnorm.h"
+#include "src/layers/gates.h"
 #include "src/layers/layernorm.h"
 #include "src/layers/linear.h"
-#include "src/layers/qknorm.h"
 #include "src/layers/rotary.h"
 #include "src/base/phase.h"
 #include "src/math/vector.h"

@@ -1,6 +1,6 @@
 #include "models/model.h"
 #include "src/base/containers.h"
-#include "src/layers/headgate.h"
+#include "src/layers/gates.h"
 #include "src/math/random.h"
 #include "src/math/vector.h"
 

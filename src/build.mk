@@ -89,7 +89,7 @@ $(eval $(call library_rules,float,))
 $(eval $(call library_rules,double,-DLINNET_DOUBLE $$(CALM)))
 
 # What checks the processor must run on every one (src/base/processor.h).
-$(foreach real,float double,$(addprefix $(BUILD)/$(real)/src/base/,processor.o processor_check.o)): \
+$(BUILD)/float/src/base/processor.o $(BUILD)/double/src/base/processor.o: \
   FAST = $(filter-out -march=% -mtune=% -mprefer-%,$(OPTIMISE))
 
 # Files that become strings in the programs: those of the page of "compare --html", and the Python

@@ -324,7 +324,7 @@ START_TEST(missing_cpu_extensions_are_named)
     ck_assert_uint_eq(processor_missing(UINT32_MAX, 0, names, 16), 27);
     ck_assert_uint_eq(strlen(names), 15); /* truncated */
 #ifdef __AVX__
-    ck_assert(processor_built_for & PROCESSOR_AVX);
+    ck_assert(PROCESSOR_BUILT_FOR & PROCESSOR_AVX);
 #endif
 }
 END_TEST

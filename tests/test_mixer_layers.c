@@ -1,7 +1,7 @@
 /* The layers around attention: the short convolution before, the head norm and gate after. */
 #include "src/layers/convolution.h"
-#include "src/layers/headgate.h"
-#include "src/layers/headnorm.h"
+#include "src/layers/gates.h"
+#include "src/layers/layernorm.h"
 #include "src/base/memory.h"
 #include "src/math/random.h"
 #include "src/math/team.h"

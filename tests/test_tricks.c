@@ -1,10 +1,9 @@
 /* Tests that regularisation and other training tricks do what they claim: a trick that does
  * nothing has correct gradients too. */
 #include "src/layers/activation.h"
-#include "src/layers/blend.h"
+#include "src/layers/gates.h"
 #include "src/layers/embedding.h"
 #include "src/layers/layernorm.h"
-#include "src/layers/qknorm.h"
 #include "src/layers/rotary.h"
 #include "src/base/memory.h"
 #include "tests/rig.h"

@@ -1,13 +1,13 @@
 /* Soft targets: for each token of a text, what a teacher predicts in its place, in a file.
  *
- * The file begins with a SoftHeader. A record for each token follows (src/math/soft_record.h),
+ * The file begins with a SoftHeader. A record for each token follows (src/layers/head.h),
  * whose unigram is that of the text. Numbers are little-endian. */
 #ifndef LINNET_SOFT_TARGETS_H
 #define LINNET_SOFT_TARGETS_H
 
 #include "data/corpora/corpus.h"
 #include "src/base/file.h"
-#include "src/math/soft_record.h"
+#include "src/layers/head.h"
 
 enum { SOFT_MOST_TOKENS = 65536 };
 

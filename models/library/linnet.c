@@ -104,7 +104,7 @@ static bool open_alone(Opening *opening, linnet_error *error)
 static bool check_processor(linnet_error *error)
 {
     char names[384];
-    if (processor_lacks(names, sizeof names) == 0)
+    if (processor_missing(PROCESSOR_BUILT_FOR, processor_present(), names, sizeof names) == 0)
         return true;
     if (error)
         snprintf(error->text, sizeof error->text,

@@ -3,8 +3,12 @@
 #if defined __x86_64__
 #include <cpuid.h>
 #endif
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #define ROW(bit, macro, test, title) {PROCESSOR_##bit, title},
 static const struct {
@@ -38,8 +42,7 @@ static bool cpuid(unsigned leaf, unsigned subleaf, unsigned where, unsigned bit)
            (to[where] >> bit & 1);
 }
 
-/* What the processor has and the system saves the registers of. */
-static uint32_t present(void)
+uint32_t processor_present(void)
 {
     __builtin_cpu_init();
 #define supports(name)                   __builtin_cpu_supports(name)
@@ -47,13 +50,37 @@ static uint32_t present(void)
     return 0u PROCESSOR_EXTENSIONS(PRESENT);
 }
 #else
-static uint32_t present(void)
+uint32_t processor_present(void)
 {
-    return processor_built_for; /* elsewhere nothing is compared */
+    return UINT32_MAX; /* elsewhere nothing is compared */
 }
 #endif
 
-size_t processor_lacks(char *names, size_t size)
+/* Whether the user chose one of the builds of PORTABLE=1 with this variable (src/build.mk). */
+static bool chooses_library(const char *variable)
 {
-    return processor_missing(processor_built_for, present(), names, size);
+    const char *path = getenv(variable);
+    return path && strstr(path, "glibc-hwcaps/x86-64");
+}
+
+static const char *remedy(void)
+{
+    if (chooses_library("LD_LIBRARY_PATH"))
+        return "unset LD_LIBRARY_PATH, which chose this build of linnet";
+    if (chooses_library("LD_PRELOAD"))
+        return "unset LD_PRELOAD, which chose this build of linnet";
+    return "build linnet on this machine ('make clean', 'make'), or for every x86-64 with "
+           "'make PORTABLE=1'";
+}
+
+void processor_check(uint32_t needed)
+{
+    char names[384], line[768];
+    if (processor_missing(needed, processor_present(), names, sizeof names) == 0)
+        return;
+    int length = snprintf(line, sizeof line,
+                          "%.64s: built for a processor with %s, which this one lacks; %s\n",
+                          program_invocation_short_name, names, remedy());
+    ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+    _exit(written < 0 ? 2 : 1);
 }

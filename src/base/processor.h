@@ -2,10 +2,11 @@
  *
  * A program built for one processor (make's -march=native) dies on another with a bare "Illegal
  * instruction". So before main, and before any code that the compiler made for the other
- * processor, a constructor compares the extensions that the program was built for with those
- * that this processor and system have, and ends the program with a message if one is missing. A
- * library has no constructor, but asks when it is first called. The Makefile compiles
- * src/base/processor.c and src/base/processor_check.c for any processor of the family. */
+ * processor, a constructor (program.c) compares the extensions that the program was built for
+ * with those that this processor and system have, and ends the program with a message if one is
+ * missing. A library has no constructor, but asks when it is first called. The Makefile
+ * compiles processor.c for any processor of the family; so what a file was built for,
+ * PROCESSOR_BUILT_FOR, is an argument that files compiled like all else pass to it. */
 #ifndef LINNET_PROCESSOR_H
 #define LINNET_PROCESSOR_H
 
@@ -13,9 +14,9 @@
 #include <stdint.h>
 
 /* The extensions that the compiler may use in ordinary code, a row for each: the name of its
- * bit, the macro that the compiler defines as 1 when it may, how src/base/processor.c asks for
- * it (not every compiler has a name for each), and the name for people. Others of x86-64-v3,
- * such as SSSE3, come with AVX. */
+ * bit, the macro that the compiler defines as 1 when it may, how processor.c asks for it (not
+ * every compiler has a name for each), and the name for people. Others of x86-64-v3, such as
+ * SSSE3, come with AVX. */
 /* clang-format off */
 #define PROCESSOR_EXTENSIONS(row)                                                                 \
     row(SSE42,           __SSE4_2__,          supports("sse4.2"),            "SSE4.2")            \
@@ -52,16 +53,23 @@
 enum { PROCESSOR_EXTENSIONS(PROCESSOR_PLACE) };
 enum { PROCESSOR_EXTENSIONS(PROCESSOR_BIT) };
 
-/* The set that the program was built for. */
-extern const uint32_t processor_built_for;
+/* The set that the file with this macro is built for. PROCESSOR_HAS is 1 if its argument is
+ * defined as 1, else 0: only PROCESSOR_AHEAD_OF_1 exists, and moves the 1 to second place. */
+#define PROCESSOR_HAS(macro)            PROCESSOR_IS_ONE(macro)
+#define PROCESSOR_IS_ONE(value)         PROCESSOR_SECOND_OF(PROCESSOR_AHEAD_OF_##value 1, 0, 0)
+#define PROCESSOR_SECOND_OF(...)        PROCESSOR_SECOND(__VA_ARGS__)
+#define PROCESSOR_SECOND(one, two, ...) two
+#define PROCESSOR_AHEAD_OF_1            0,
+#define PROCESSOR_IN(bit, macro, ...)   | (PROCESSOR_HAS(macro) ? PROCESSOR_##bit : 0u)
+#define PROCESSOR_BUILT_FOR             (0u PROCESSOR_EXTENSIONS(PROCESSOR_IN))
 
-/* Writes the names of the missing extensions, with commas between; returns their number. */
+/* The extensions that this processor has and whose registers the system saves. */
+uint32_t processor_present(void);
+
+/* Writes the names of those that are missing, with commas between; returns their number. */
 size_t processor_missing(uint32_t needed, uint32_t present, char *names, size_t size);
 
-/* The same of what the program was built for and this processor lacks. */
-size_t processor_lacks(char *names, size_t size);
-
-/* The constructor, for programs. */
-void processor_check(void);
+/* Ends the program with a message if this processor lacks one of them. */
+void processor_check(uint32_t needed);
 
 #endif

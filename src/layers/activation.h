@@ -26,9 +26,13 @@ typedef struct Activation {
     const char *name;
     size_t inputs; /* inputs per output: 1, or 2 with a gate */
     /* Process some columns of a row, or all. A gate's u is `up` numbers after its x. */
-    void (*forward)(real *restrict y, const real *restrict x, size_t columns, size_t up);
+    void (*forward)(real *restrict y,       /* (columns) */
+                    const real *restrict x, /* (columns), and u at x + up */
+                    size_t columns, size_t up);
     /* The same, and x becomes the derivative of y by x, and u that by u. */
-    void (*derive)(real *restrict y, real *restrict x, size_t columns, size_t up);
+    void (*derive)(real *restrict y, /* (columns) */
+                   real *restrict x, /* (columns), and u at x + up */
+                   size_t columns, size_t up);
 } Activation;
 
 const Activation *activation_find(size_t index); /* NULL past the end */

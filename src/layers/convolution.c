@@ -15,8 +15,12 @@ enum { TAPS = CONVOLUTION_MOST_TAPS };
 static const real zeros[TILE_CHANNELS];
 
 typedef struct Job {
-    real *y, *state, *dx, *dw; /* forward replaces the state */
-    const real *before, *x, *w, *dy;
+    real *y, *dx;       /* (batch * length, channels) */
+    real *dw;           /* (taps, channels) */
+    real *state;        /* (batch, taps - 1, channels), which forward replaces; or NULL */
+    const real *before; /* the state as forward found it */
+    const real *x, *dy; /* (batch * length, channels) */
+    const real *w;      /* (taps, channels) */
     ConvolutionSizes sizes;
 } Job;
 

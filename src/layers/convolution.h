@@ -26,7 +26,12 @@ void convolution_forward(real *y,       /* (batch * length, channels); must not 
 
 /* Adds to dw and writes dx, which must not alias dy or x; recomputes h. `state` is the state
  * before the forward pass; it gets no gradient. */
-void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
-                          ConvolutionSizes sizes, const real *state);
+void convolution_backward(real *dx,       /* (batch * length, channels) */
+                          real *dw,       /* (taps, channels) */
+                          const real *dy, /* (batch * length, channels) */
+                          const real *x,  /* (batch * length, channels) */
+                          const real *w,  /* (taps, channels) */
+                          ConvolutionSizes sizes,
+                          const real *state); /* (batch, taps - 1, channels) or NULL */
 
 #endif

@@ -1,9 +1,9 @@
 #include "src/layers/dropout.h"
-#include "src/layers/rows.h"
+#include "src/math/team.h"
 
 typedef struct Job {
-    real *y;
-    const real *base, *x;
+    real *y;              /* (rows, width) */
+    const real *base, *x; /* (rows, width); base or NULL */
     Dropout dropout;
     size_t width;
 } Job;
@@ -39,7 +39,7 @@ void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size
                  size_t width)
 {
     const Job job = {y, base, x, dropout, width};
-    rows_run(rows, ROWS_TILE, add_row, &job);
+    team_run_rows(rows, TEAM_ROWS, add_row, &job);
 }
 
 static void add_to_tile(const GemmTile *tile, const void *context)

@@ -23,9 +23,11 @@ static inline uint32_t dropout_threshold(real rate)
     return (uint32_t)((double)rate * 4294967296.0);
 }
 
-/* y = base + dropout(x), each (rows, width). base may be NULL; y may alias x or base. */
-void dropout_add(real *y, const real *base, const real *x, Dropout dropout, size_t rows,
-                 size_t width);
+/* y = base + dropout(x). y may alias x or base. */
+void dropout_add(real *y,          /* (rows, width) */
+                 const real *base, /* (rows, width) or NULL */
+                 const real *x,    /* (rows, width) */
+                 Dropout dropout, size_t rows, size_t width);
 
 /* The same for a product: once a tile of C is computed, C = base + dropout(C). Nothing is done
  * if the sum is NULL. */

@@ -1,5 +1,4 @@
 #include "src/layers/embedding.h"
-#include "src/layers/rows.h"
 #include "src/math/team.h"
 
 #include <math.h>
@@ -7,11 +6,11 @@
 #define TILE_COLUMNS ((size_t)32)
 
 typedef struct Job {
-    real *x;
-    const real *dx;
+    real *x;        /* (rows, width) */
+    const real *dx; /* (rows, width) */
     EmbeddingTables tables;
-    const int32_t *ids;
-    const uint32_t *slots;
+    const int32_t *ids;    /* (rows) */
+    const uint32_t *slots; /* (rows, order - 1) */
     EmbeddingDropouts dropouts;
     EmbeddingSizes sizes;
 } Job;
@@ -104,7 +103,7 @@ void embedding_forward(real *x, EmbeddingTables from, const int32_t *ids, const 
                .slots = slots,
                .dropouts = dropouts,
                .sizes = sizes};
-    rows_run(sizes.rows, ROWS_TILE, forward_row, &job);
+    team_run_rows(sizes.rows, TEAM_ROWS, forward_row, &job);
     if (dropouts.inputs.rate > 0)
         dropout_add(x, NULL, x, dropouts.inputs, sizes.rows, sizes.width);
 }

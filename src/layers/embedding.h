@@ -49,11 +49,14 @@ void embedding_forward(real *x,               /* (rows, width) */
                        EmbeddingDropouts dropouts, EmbeddingSizes sizes);
 
 /* Adds to the gradients of the tables. */
-void embedding_backward(EmbeddingTables to, const real *dx, const int32_t *ids,
-                        const uint32_t *slots, EmbeddingDropouts dropouts,
-                        EmbeddingSizes sizes);
+void embedding_backward(EmbeddingTables to,    /* the gradients */
+                        const real *dx,        /* (rows, width) */
+                        const int32_t *ids,    /* (rows) */
+                        const uint32_t *slots, /* (rows, order - 1) */
+                        EmbeddingDropouts dropouts, EmbeddingSizes sizes);
 
 /* Fills a position's row of the sinusoidal encoding of Vaswani et al. */
-void embedding_sinusoids(real *row, size_t position, size_t width);
+void embedding_sinusoids(real *row, /* (width) */
+                         size_t position, size_t width);
 
 #endif

@@ -32,6 +32,26 @@ typedef struct HeadSizes {
     real cap; /* soft cap of the logits; 0: none */
 } HeadSizes;
 
+/* What a stored teacher predicts for one token is a record: the ids of the most likely tokens,
+ * then their probabilities in units of 1 / SOFT_UNIT. What is left belongs to all other tokens,
+ * in proportion to their shares of a text (unigram). */
+enum { SOFT_UNIT = 65535 };
+
+/* The factor from the share of a token that is not listed to its probability. */
+static inline real soft_record_rest(const uint16_t *record,             /* (2 listed) */
+                                    size_t listed, const real *unigram) /* (vocabulary) */
+{
+    const double least = 1e-6; /* every token of the text may be listed */
+    uint32_t sum = 0;
+    double others = 1;
+    for (size_t k = 0; k < listed; k++) {
+        sum += record[listed + k];
+        others -= (double)unigram[record[k]];
+    }
+    double rest = sum < SOFT_UNIT ? SOFT_UNIT - sum : 0; /* the file may change under way */
+    return others > least ? (real)(rest / (SOFT_UNIT * others)) : 0;
+}
+
 /* The head of a teacher with the same vocabulary, and the final states of its layers. */
 typedef struct HeadTeacher {
     const real *x; /* (rows, width) */
@@ -39,8 +59,8 @@ typedef struct HeadTeacher {
     const real *b; /* (vocabulary) or NULL */
     size_t width;
     real cap, share; /* share: of KL(Q || P) in the loss */
-    /* With x NULL: what it predicts is stored (soft_record.h); no soft cap then. */
-    const uint16_t *const *records; /* (rows) */
+    /* With x NULL: what it predicts is stored; no soft cap then. */
+    const uint16_t *const *records; /* (rows) of (2 listed) */
     const real *unigram;            /* (vocabulary) */
     size_t listed;
 } HeadTeacher;
@@ -50,20 +70,28 @@ size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width);
 
 /* Computes the loss of each row (0 for ignored rows) and returns their sum. Sets *right to the
  * number of rows with a target whose logit is the largest, or one of several. */
-double head_loss(size_t *right, real *loss, /* (rows) */
-                 const real *x,             /* (rows, width) */
-                 const real *w,             /* (vocabulary, width) */
-                 const real *b,             /* (vocabulary) or NULL */
-                 const int32_t *targets,    /* (rows) */
-                 HeadSizes sizes, real *scratch);
+double head_loss(size_t *right, real *loss,       /* (rows) */
+                 const real *x,                   /* (rows, width) */
+                 const real *w,                   /* (vocabulary, width) */
+                 const real *b,                   /* (vocabulary) or NULL */
+                 const int32_t *targets,          /* (rows) */
+                 HeadSizes sizes, real *scratch); /* (head_scratch_reals) */
 
 /* Computes loss and gradients: writes dx, adds to dw and, if not NULL, to db. The teacher may
  * be NULL. */
-double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, const real *w,
-                      const real *b, const int32_t *targets, const HeadTeacher *teacher,
-                      HeadSizes sizes, real *scratch);
+double head_gradients(real *loss,             /* (rows) */
+                      real *dx,               /* (rows, width) */
+                      real *dw, real *db,     /* (vocabulary, width), (vocabulary) or NULL */
+                      const real *x,          /* (rows, width) */
+                      const real *w,          /* (vocabulary, width) */
+                      const real *b,          /* (vocabulary) or NULL */
+                      const int32_t *targets, /* (rows) */
+                      const HeadTeacher *teacher, HeadSizes sizes, real *scratch);
 
-/* Computes the logits, (rows, vocabulary). */
-void head_logits(real *logits, const real *x, const real *w, const real *b, HeadSizes sizes);
+/* Computes the logits. */
+void head_logits(real *logits,                 /* (rows, vocabulary) */
+                 const real *x,                /* (rows, width) */
+                 const real *w, const real *b, /* (vocabulary, width), (vocabulary) or NULL */
+                 HeadSizes sizes);
 
 #endif

@@ -1,15 +1,16 @@
-/* LayerNorm and RMSNorm of each row:
+/* LayerNorm and RMSNorm, of rows and of heads.
  *
  *   LayerNorm   y = (x - mean) * rstd * gain + bias,   rstd = 1 / sqrt(variance + epsilon)
  *   RMSNorm     y = x * rstd * gain + bias,            rstd = 1 / sqrt(mean(x^2) + epsilon)
  *
- * RMSNorm is computed if mean is NULL; there is no bias if bias (dbias) is NULL. The forward
- * pass saves mean and rstd, two numbers per row. */
+ * The norm of rows saves mean and rstd for the backward pass, QK-norm one number per head; the
+ * norm after attention computes its own again. */
 #ifndef LINNET_LAYERNORM_H
 #define LINNET_LAYERNORM_H
 
 #include "src/base/real.h"
 
+/* Of each row: RMSNorm if mean is NULL; no bias if bias (dbias) is NULL. */
 void layernorm_forward(real *y,                            /* (rows, width) */
                        real *mean, real *rstd,             /* (rows); mean NULL: RMSNorm */
                        const real *x,                      /* (rows, width) */
@@ -23,5 +24,48 @@ void layernorm_backward(real *dx, real keep,                          /* (rows, 
                         const real *dy, const real *x,                /* (rows, width) */
                         const real *mean, const real *rstd,           /* (rows) */
                         const real *gain, size_t rows, size_t width); /* (width) */
+
+/* Per-head output normalisation (RMSNorm) and a SiLU gate, after the attention of some kinds.
+ *
+ *   n = x r gain,    r = 1 / sqrt(mean of x^2 over the head + 1e-5)
+ *   y = n z sigmoid(z)
+ *
+ * One of them can be absent: without a gain n = x, and without z y = n. */
+void headnorm_forward(real *y,          /* (rows, heads * width) */
+                      const real *x,    /* (rows, heads * width) */
+                      const real *gain, /* (heads * width) or NULL */
+                      const real *z,    /* (rows, heads * width) or NULL */
+                      size_t rows, size_t heads, size_t width);
+
+/* Adds to dgain, writes dx and dz. dx may alias dy, and dz may alias z. dgain or dz is not used
+ * if the forward pass had no gain or no z. */
+void headnorm_backward(real *dx,         /* (rows, heads * width) */
+                       real *dgain,      /* (heads * width) */
+                       real *dz,         /* (rows, heads * width) */
+                       const real *dy,   /* (rows, heads * width) */
+                       const real *x,    /* (rows, heads * width) */
+                       const real *gain, /* (heads * width) or NULL */
+                       const real *z,    /* (rows, heads * width) or NULL */
+                       size_t rows, size_t heads, size_t width);
+
+/* QK-norm: RMSNorm of each head's queries and keys, with one gain per head.
+ *
+ *   y = x r gain,    r as above
+ *
+ * It bounds the attention scores, so large learning rates do not make them blow up; the gain
+ * sets how sharp a head's attention is. Normalises in place the first `heads` heads of each
+ * row; queries and keys count as heads of their own. */
+void qknorm_forward(real *x,          /* (rows, heads * width), rows `stride` apart */
+                    real *r,          /* (rows, heads) for backward */
+                    const real *gain, /* (heads) */
+                    size_t rows, size_t heads, size_t width, size_t stride);
+
+/* Computes dx from y and r; dx holds dy on entry. Adds to dgain. */
+void qknorm_backward(real *dx,         /* (rows, heads * width), rows `stride` apart */
+                     real *dgain,      /* (heads) */
+                     const real *y,    /* (rows, heads * width), rows `stride` apart */
+                     const real *r,    /* (rows, heads) */
+                     const real *gain, /* (heads) */
+                     size_t rows, size_t heads, size_t width, size_t stride);
 
 #endif

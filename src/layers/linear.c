@@ -20,8 +20,8 @@ void linear_forward(real *y, const real *x, const real *w, const real *b, size_t
 }
 
 typedef struct BiasJob {
-    real *db;
-    const real *dy;
+    real *db;       /* (width) */
+    const real *dy; /* (rows, width) */
     size_t stride, rows, width;
 } BiasJob;
 

@@ -1,6 +1,6 @@
 #include "src/layers/mlp.h"
 #include "src/layers/linear.h"
-#include "src/layers/rows.h"
+#include "src/math/team.h"
 #include "src/base/memory.h"
 
 #define TILE_ROWS ((size_t)32)
@@ -39,7 +39,8 @@ size_t mlp_workspace_reals(const MlpSizes *sizes)
 
 typedef struct Job {
     const MlpSizes *sizes;
-    real *hidden, *active;
+    real *hidden; /* (rows, F) */
+    real *active; /* (rows, hidden) */
     bool derives;
 } Job;
 
@@ -58,7 +59,7 @@ static void activate_row(const void *context, size_t row)
 
 static void activate(const Job *job)
 {
-    rows_run(job->sizes->rows, TILE_ROWS, activate_row, job);
+    team_run_rows(job->sizes->rows, TILE_ROWS, activate_row, job);
 }
 
 /* A gate is in another tile than what it multiplies: then the activation waits for both. */

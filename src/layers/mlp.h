@@ -33,18 +33,24 @@ void mlp_widen(real *hidden,  /* (rows, F), rows gemm_stride(F) apart */
                const real *x, /* (rows, width) */
                const MlpWeights *weights, const MlpSizes *sizes);
 
-/* Computes Y, (rows, width), from A; with a residual connection Y = base + dropout(A W_out +
- * b_out). The sum may be NULL. */
-void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes,
-                const DropoutSum *sum);
+/* Computes Y from A; with a residual connection Y = base + dropout(A W_out + b_out). */
+void mlp_narrow(real *y,            /* (rows, width) */
+                const real *active, /* (rows, hidden), as above */
+                const MlpWeights *weights, const MlpSizes *sizes,
+                const DropoutSum *sum); /* or NULL */
 
 /* From dY to dH, which overwrites H; adds to the gradients of W_out and b_out. A is recomputed,
  * and overwritten. */
-void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *dweights, const real *dy,
+void mlp_narrow_backward(real *hidden, /* (rows, F), as above */
+                         real *active, /* (rows, hidden), as above */
+                         const MlpWeights *dweights, const real *dy, /* (rows, width) */
                          const MlpWeights *weights, const MlpSizes *sizes);
 
 /* From dH to dX; adds to the gradients of W_in and b_in. */
-void mlp_widen_backward(real *dx, const MlpWeights *dweights, const real *dhidden,
-                        const real *x, const MlpWeights *weights, const MlpSizes *sizes);
+void mlp_widen_backward(real *dx, /* (rows, width) */
+                        const MlpWeights *dweights,
+                        const real *dhidden, /* (rows, F), as above */
+                        const real *x,       /* (rows, width) */
+                        const MlpWeights *weights, const MlpSizes *sizes);
 
 #endif

@@ -1,5 +1,5 @@
 #include "src/layers/rotary.h"
-#include "src/layers/rows.h"
+#include "src/math/team.h"
 
 #include <math.h>
 
@@ -15,8 +15,8 @@ void rotary_row(real *row, size_t position, size_t width, size_t pairs, double b
 }
 
 typedef struct Job {
-    real *qkv;
-    const real *table;
+    real *qkv;         /* (rows, 3 * heads * width) */
+    const real *table; /* (length, width) */
     size_t length, heads, width;
     bool back;
 } Job;
@@ -34,5 +34,5 @@ void rotary_turn_rows(real *qkv, const real *table, size_t rows, size_t length, 
                       size_t width, bool back)
 {
     const Job job = {qkv, table, length, heads, width, back};
-    rows_run(rows, ROWS_TILE, turn_row, &job);
+    team_run_rows(rows, TEAM_ROWS, turn_row, &job);
 }

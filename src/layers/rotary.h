@@ -8,10 +8,12 @@
 #include "src/base/real.h"
 
 /* Fills the table's row of a position: width/2 cosines, then width/2 sines. */
-void rotary_row(real *row, size_t position, size_t width, size_t pairs, double base);
+void rotary_row(real *row, /* (width) */
+                size_t position, size_t width, size_t pairs, double base);
 
-static inline void rotary_turn(real *restrict x, const real *restrict row, size_t width,
-                               bool back)
+static inline void rotary_turn(real *restrict x,         /* (width) */
+                               const real *restrict row, /* (width) */
+                               size_t width, bool back)
 {
     size_t half = width / 2;
     for (size_t i = 0; i < half; i++) {

@@ -44,8 +44,9 @@ enum { KERNEL_ROWS = 6, KERNEL_VECTORS = 2 };
 enum { KERNEL_COLUMNS = KERNEL_LANES * KERNEL_VECTORS };
 
 /* Transposes (rows, columns) into (columns, rows). */
-void kernel_transpose(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
-                      size_t columns);
+void kernel_transpose(real *to, size_t to_row,           /* (columns, rows) */
+                      const real *from, size_t from_row, /* (rows, columns) */
+                      size_t rows, size_t columns);
 
 /* What C begins with, C0: rows that are `row` apart; with 0 the same row everywhere, such as a
  * bias; NULL: zeros. It may be C itself. */

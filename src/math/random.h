@@ -34,7 +34,7 @@ double random_uniform(RandomKey key, uint64_t index);
 double random_normal(RandomKey key, uint64_t index);
 /* In [0, below), with a negligible bias of below / 2^64. */
 uint64_t random_below(RandomKey key, uint64_t index, uint64_t below);
-/* Fills order with a permutation of 0..count-1. */
+/* Fills order, (count), with a permutation of 0..count-1. */
 void random_permutation(RandomKey key, uint32_t *order, size_t count);
 
 /* 32 random bits, in a form that vectorises: dropout needs one word per element. */

@@ -40,6 +40,11 @@ size_t team_processors(void);
 /* Processes all tiles; returns when the last is done. */
 void team_run(size_t tiles, TeamWork work, void *job);
 
+/* Processes rows; a tile has `tile_rows` of them, TEAM_ROWS in most layers. */
+#define TEAM_ROWS ((size_t)64)
+typedef void (*TeamRowWork)(const void *job, size_t row);
+void team_run_rows(size_t rows, size_t tile_rows, TeamRowWork work, const void *job);
+
 /* Number of tiles of the given extent that cover `whole`. */
 static inline size_t team_tiles(size_t whole, size_t extent)
 {

@@ -205,7 +205,7 @@ static inline real vector_dot(const real *x, const real *y, size_t n)
     return sum;
 }
 
-/* y += a x */
+/* y += a x, each (n). */
 static inline void vector_add_scaled(real *restrict y, const real *restrict x, real a, size_t n)
 {
     for (size_t i = 0; i < n; i++)

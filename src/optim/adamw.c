@@ -7,8 +7,8 @@
 #define TILE ((size_t)32768)
 
 typedef struct Job {
-    real *w, *m, *v;
-    const real *gradient;
+    real *w, *m, *v;      /* (count) */
+    const real *gradient; /* (count) */
     size_t count;
     real beta1, beta2, epsilon, rate, shrink, scale, correction2;
 } Job;

@@ -14,10 +14,13 @@ typedef struct AdamW {
 /* Takes step t (counted from 1) on `count` weights with a common weight decay; m and v are the
  * first and second moments. `scale` multiplies the gradient first, for averaging and gradient
  * clipping. */
-void adamw_step(real *w, real *m, real *v, const real *gradient, size_t count, AdamW adam,
-                uint64_t t, double learning_rate, double decay, double scale);
+void adamw_step(real *w, real *m, real *v, /* (count) */
+                const real *gradient,      /* (count) */
+                size_t count, AdamW adam, uint64_t t, double learning_rate, double decay,
+                double scale);
 
 /* Returns the squared norm of the gradient, summed in double in a fixed order. */
-double gradient_square_sum(const real *gradient, size_t count);
+double gradient_square_sum(const real *gradient, /* (count) */
+                           size_t count);
 
 #endif

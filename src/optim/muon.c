@@ -7,12 +7,13 @@
 
 enum { ITERATIONS = 5 };
 
-/* X, transposed if it has more rows than columns; the next X, also U as the matrix lies; A and
- * A A; and room for a factor of several products. */
 typedef struct Work {
-    size_t rows, columns;
-    bool turned;
-    real *x, *next, *a, *aa, *factor;
+    size_t rows, columns; /* of X */
+    bool transposed;      /* the matrix has more rows than columns: X is its transpose */
+    real *x;              /* (rows, columns) */
+    real *next;           /* (rows, columns) the next X, also U as the matrix lies */
+    real *a, *aa;         /* (rows, rows) A and A A */
+    real *packed;         /* a factor of several products */
 } Work;
 
 static size_t larger(size_t a, size_t b)
@@ -24,12 +25,12 @@ static Work work_of(Arena *arena, size_t rows, size_t columns)
 {
     Work work = {.rows = rows < columns ? rows : columns,
                  .columns = larger(rows, columns),
-                 .turned = rows > columns};
+                 .transposed = rows > columns};
     work.x = arena_reals(arena, rows * columns);
     work.next = arena_reals(arena, rows * columns);
     work.a = arena_reals(arena, work.rows * work.rows);
     work.aa = arena_reals(arena, work.rows * work.rows);
-    work.factor = arena_reals(arena,
+    work.packed = arena_reals(arena,
                               larger(gemm_prepack_reals(GEMM_B, true, work.columns, work.rows),
                                      gemm_prepack_reals(GEMM_B, false, work.rows, work.rows)));
     return work;
@@ -47,7 +48,7 @@ static void take_momentum(const Work *work, const MuonMatrix *matrix, real momen
 {
     size_t rows = matrix->rows, columns = matrix->columns;
     double square = 0;
-    real *u = work->turned ? work->next : work->x;
+    real *u = work->transposed ? work->next : work->x;
     for (size_t i = 0; i < rows; i++) {
         const real *restrict gradient = matrix->gradient + i * matrix->stride;
         real *restrict m = matrix->m + i * matrix->stride, *restrict row = u + i * columns;
@@ -59,7 +60,7 @@ static void take_momentum(const Work *work, const MuonMatrix *matrix, real momen
         }
         square += (double)vector_dot(row, row, columns);
     }
-    if (work->turned)
+    if (work->transposed)
         kernel_transpose(work->x, work->columns, u, columns, rows, columns);
     real inverse = (real)(1 / (sqrt(square) + 1e-7));
     for (size_t i = 0; i < rows * columns; i++)
@@ -90,9 +91,9 @@ static void iterate(Work *work)
     size_t rows = work->rows, columns = work->columns;
     /* A = X X^T */
     multiply_symmetric(rows, columns, plain(work->x, columns), transposed(work->x, columns),
-                       work->factor, work->a);
+                       work->packed, work->a);
     /* AA = A A */
-    multiply_symmetric(rows, rows, plain(work->a, rows), plain(work->a, rows), work->factor,
+    multiply_symmetric(rows, rows, plain(work->a, rows), plain(work->a, rows), work->packed,
                        work->aa);
     for (size_t i = 0; i < rows * rows; i++)
         work->a[i] = b * work->a[i] + c * work->aa[i];
@@ -116,7 +117,7 @@ void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, 
     for (size_t i = 0; i < ITERATIONS; i++)
         iterate(&work);
     const real *update = work.x;
-    if (work.turned) {
+    if (work.transposed) {
         kernel_transpose(work.next, columns, work.x, rows, columns, rows);
         update = work.next;
     }

@@ -18,13 +18,13 @@ size_t muon_scratch_reals(size_t rows, size_t columns);
 
 /* A block of columns of the weights, momentum and gradient, whose rows are `stride` apart. */
 typedef struct MuonMatrix {
-    real *w, *m;
-    const real *gradient;
+    real *w, *m;          /* (rows, columns) */
+    const real *gradient; /* (rows, columns) */
     size_t rows, columns, stride;
 } MuonMatrix;
 
 /* Takes one step on the calling thread. `scale` multiplies the gradient first. */
 void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, double decay,
-               double scale, real *scratch);
+               double scale, real *scratch); /* (muon_scratch_reals) */
 
 #endif

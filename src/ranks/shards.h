@@ -15,19 +15,19 @@
 
 typedef struct ShardNode {
     size_t first, size; /* range of shards in this sum */
-    real *sum;
+    real *sum;          /* (reals) */
 } ShardNode;
 
 typedef struct Shards {
     size_t count, first, end; /* of the batch; range of this rank */
     size_t reals;             /* size of a gradient */
-    size_t *bounds;           /* [ranks + 1] limits of the slices */
+    size_t *bounds;           /* (ranks + 1) limits of the slices */
     ShardNode *nodes;         /* of this rank, an stb_ds array; their sums are in memory[] */
-    ShardNode **parts;        /* [ranks] nodes of each rank, with this slice of their sums */
+    ShardNode **parts;        /* (ranks) nodes of each rank, with this slice of their sums */
     ShardNode *sum;           /* the nodes being summed in shards_sum */
-    real **memory;            /* [held] gradient buffers */
+    real **memory;            /* (held) of (reals): gradient buffers */
     size_t held;
-    real *arriving; /* this slice of the nodes of other ranks */
+    real *arriving; /* (nodes, slice) this slice of the nodes of other ranks */
 } Shards;
 
 /* Takes ownership of bounds, an stb_ds array. */

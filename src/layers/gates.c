@@ -1,0 +1,171 @@
+#include "src/layers/gates.h"
+#include "src/math/team.h"
+#include "src/math/vector.h"
+
+/* --- the value residual --- */
+
+#define BLEND_TILES ((size_t)64) /* at most; each has its own partial sum of dm */
+
+typedef struct BlendJob {
+    real *x, *dx;         /* (rows, width), rows `stride` apart */
+    real *keep, *dz;      /* (rows, width) */
+    const real *kept, *z; /* (rows, width) */
+    real m, dm[BLEND_TILES];
+    size_t rows, width, stride, tile_rows;
+} BlendJob;
+
+static void blend_row(const void *context, size_t row)
+{
+    const BlendJob *job = context;
+    real *restrict x = job->x + row * job->stride;
+    real *restrict keep = job->keep + row * job->width;
+    const real *z = job->z + row * job->width;
+    for (size_t i = 0; i < job->width; i++) {
+        keep[i] = x[i];
+        x[i] = (1 - job->m) * x[i] + job->m * z[i];
+    }
+}
+
+void blend_forward(real *x, real *kept, const real *z, real m, size_t rows, size_t width,
+                   size_t stride)
+{
+    BlendJob job = {.x = x, .keep = kept, .z = z, .m = m, .width = width, .stride = stride};
+    team_run_rows(rows, TEAM_ROWS, blend_row, &job);
+}
+
+/* dz += m dy,  dx = (1 - m) dy,  dm += dy . (z - x) */
+static void blend_tile_backward(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    BlendJob *job = context;
+    size_t first = tile * job->tile_rows, width = job->width;
+    size_t end = first + team_extent(job->rows, job->tile_rows, tile);
+    real sum = 0;
+    for (size_t row = first; row < end; row++) {
+        real *restrict dx = job->dx + row * job->stride, *restrict dz = job->dz + row * width;
+        sum += vector_dot(dx, job->z + row * width, width) -
+               vector_dot(dx, job->kept + row * width, width);
+        for (size_t i = 0; i < width; i++) {
+            dz[i] += job->m * dx[i];
+            dx[i] *= 1 - job->m;
+        }
+    }
+    job->dm[tile] = sum;
+}
+
+void blend_backward(real *dx, real *dz, real *dm, const real *kept, const real *z, real m,
+                    size_t rows, size_t width, size_t stride)
+{
+    BlendJob job = {.kept = kept,
+                    .dx = dx,
+                    .dz = dz,
+                    .z = z,
+                    .m = m,
+                    .rows = rows,
+                    .width = width,
+                    .stride = stride,
+                    .tile_rows = team_tiles(rows, BLEND_TILES)};
+    size_t tiles = team_tiles(rows, job.tile_rows);
+    team_run(tiles, blend_tile_backward, &job);
+    for (size_t tile = 0; tile < tiles; tile++)
+        *dm += job.dm[tile];
+}
+
+/* --- the gate of each head --- */
+
+typedef struct GateJob {
+    real *y, *dx, *du;      /* (rows, all) */
+    real *factors;          /* (rows, heads) */
+    real *dw;               /* (channels, heads) */
+    const real *x, *dy, *u; /* (rows, all) */
+    const real *dg;         /* (rows, heads) */
+    const real *w;          /* (channels, heads) */
+    size_t heads, width, all, channels, rows;
+} GateJob;
+
+size_t headgate_channels(size_t all)
+{
+    return all < HEADGATE_CHANNELS ? all : HEADGATE_CHANNELS;
+}
+
+static GateJob job_of(HeadgateSizes sizes)
+{
+    size_t all = sizes.heads * sizes.width;
+    return (GateJob){.heads = sizes.heads,
+                     .width = sizes.width,
+                     .all = all,
+                     .channels = headgate_channels(all),
+                     .rows = sizes.rows};
+}
+
+static void gate_row(const void *context, size_t row)
+{
+    const GateJob *job = context;
+    real *factors = job->factors + row * job->heads;
+    vector_zero(factors, job->heads);
+    for (size_t c = 0; c < job->channels; c++)
+        vector_add_scaled(factors, job->w + c * job->heads, job->u[row * job->all + c],
+                          job->heads);
+    for (size_t h = 0; h < job->heads; h++)
+        factors[h] = 2 * vector_sigmoid(factors[h]);
+    for (size_t h = 0, at = row * job->all; h < job->heads; h++, at += job->width)
+        for (size_t i = at; i < at + job->width; i++)
+            job->y[i] = factors[h] * job->x[i];
+}
+
+void headgate_forward(real *y, real *factors, const real *x, const real *u, const real *w,
+                      HeadgateSizes sizes)
+{
+    GateJob job = job_of(sizes);
+    job.y = y, job.factors = factors, job.x = x, job.u = u, job.w = w;
+    team_run_rows(sizes.rows, TEAM_ROWS, gate_row, &job);
+}
+
+/* With f = 2 sigmoid(g):  df/dg = f (1 - f / 2),  and dy . x f is dy . y. */
+static void gate_row_backward(const void *context, size_t row)
+{
+    const GateJob *job = context;
+    real *factors = job->factors + row * job->heads, *dx = job->dx + row * job->all;
+    const real *dy = job->dy + row * job->all, *y = job->x + row * job->all;
+    for (size_t h = 0; h < job->heads; h++) {
+        size_t at = h * job->width;
+        real factor = factors[h];
+        factors[h] = vector_dot(dy + at, y + at, job->width) * (1 - factor / 2);
+        for (size_t i = at; i < at + job->width; i++)
+            dx[i] = factor * dy[i];
+    }
+}
+
+void headgate_backward(real *dx, real *factors, const real *dy, const real *y,
+                       HeadgateSizes sizes)
+{
+    GateJob job = job_of(sizes);
+    job.dx = dx, job.factors = factors, job.dy = dy, job.x = y;
+    team_run_rows(sizes.rows, TEAM_ROWS, gate_row_backward, &job);
+}
+
+static void input_row_backward(const void *context, size_t row)
+{
+    const GateJob *job = context;
+    for (size_t c = 0; c < job->channels; c++)
+        job->du[row * job->all + c] += vector_dot(job->dg + row * job->heads,
+                                                  job->w + c * job->heads, job->heads);
+}
+
+/* One row of dw, whose sum over the batch has a fixed order. */
+static void weight_row_backward(const void *context, size_t c)
+{
+    const GateJob *job = context;
+    for (size_t row = 0; row < job->rows; row++)
+        vector_add_scaled(job->dw + c * job->heads, job->dg + row * job->heads,
+                          job->u[row * job->all + c], job->heads);
+}
+
+void headgate_backward_input(real *du, real *dw, const real *dg, const real *u, const real *w,
+                             HeadgateSizes sizes)
+{
+    GateJob job = job_of(sizes);
+    job.du = du, job.dw = dw, job.dg = dg, job.u = u, job.w = w;
+    team_run_rows(sizes.rows, TEAM_ROWS, input_row_backward, &job);
+    team_run_rows(job.channels, 1, weight_row_backward, &job);
+}

@@ -1,0 +1,59 @@
+/* Learned factors around attention: the value residual before it, a gate for each head behind.
+ */
+#ifndef LINNET_GATES_H
+#define LINNET_GATES_H
+
+#include "src/base/real.h"
+
+/* The value residual interpolates with a learned weight m: y = (1 - m) x + m z. Overwrites x
+ * with y, and saves x for the backward pass. */
+void blend_forward(real *x,       /* (rows, width), rows `stride` apart */
+                   real *kept,    /* (rows, width) */
+                   const real *z, /* (rows, width) */
+                   real m, size_t rows, size_t width, size_t stride);
+
+/* dx holds dy on entry. Adds to dz and dm. */
+void blend_backward(real *dx,         /* (rows, width), rows `stride` apart */
+                    real *dz,         /* (rows, width) */
+                    real *dm,         /* (1) */
+                    const real *kept, /* (rows, width) */
+                    const real *z,    /* (rows, width) */
+                    real m, size_t rows, size_t width, size_t stride);
+
+/* A gate for each head on the attention output (Qwen3-Next, modded-nanogpt):
+ *
+ *   y = 2 sigmoid(g) x,    g = u w
+ *
+ * where x is the output of a head, and g a number for each position and head, from the first
+ * channels of the layer's input u. With w = 0, where training starts, y is x. */
+enum { HEADGATE_CHANNELS = 12 }; /* of u; all of them if there are fewer */
+
+typedef struct HeadgateSizes {
+    size_t rows, heads, width; /* width of a head; u has heads * width channels */
+} HeadgateSizes;
+
+size_t headgate_channels(size_t all);
+
+/* x and y may be the same; saves the factors of x. */
+void headgate_forward(real *y,       /* (rows, heads * width) */
+                      real *factors, /* (rows, heads) */
+                      const real *x, /* (rows, heads * width) */
+                      const real *u, /* (rows, heads * width) */
+                      const real *w, /* (channels, heads) */
+                      HeadgateSizes sizes);
+
+/* dx may be dy; the gradient of g replaces the factors. */
+void headgate_backward(real *dx,       /* (rows, heads * width) */
+                       real *factors,  /* (rows, heads) */
+                       const real *dy, /* (rows, heads * width) */
+                       const real *y,  /* (rows, heads * width) */
+                       HeadgateSizes sizes);
+/* From the gradient of g; adds to du and dw. */
+void headgate_backward_input(real *du,       /* (rows, heads * width) */
+                             real *dw,       /* (channels, heads) */
+                             const real *dg, /* (rows, heads) */
+                             const real *u,  /* (rows, heads * width) */
+                             const real *w,  /* (channels, heads) */
+                             HeadgateSizes sizes);
+
+#endif
