@@ -24,11 +24,11 @@ typedef struct Side {
     const real *b; /* (vocabulary) or NULL */
     size_t width;
     real cap;
-    Packed w_packed[SLICES]; /* W_slice as A of the logits */
-    Packed x_packed;         /* the block's X^T as B of the logits */
-    real *e;                 /* (slices, slice, block) exp(z - m), then p */
-    real *max, *sum;         /* (slices, block) */
-    real *lse;               /* (block) */
+    Packed w_as_a[SLICES]; /* W_slice as A of the logits */
+    Packed xt_as_b;        /* the block's X^T as B of the logits */
+    real *e;               /* (slices, slice, block) exp(z - m), then p */
+    real *max, *sum;       /* (slices, block) */
+    real *lse;             /* (block) */
 } Side;
 
 enum { STUDENT, TEACHER, SIDES };
@@ -47,13 +47,13 @@ typedef struct Job {
     size_t right;              /* rows whose target has the largest logit */
     size_t slice;              /* vocabulary entries of a slice */
     size_t slices;
-    size_t block;           /* rows of a full block */
-    size_t stride;          /* of e */
-    size_t first, count;    /* the rows of the current block */
-    Packed w_again[SLICES]; /* W_slice as B of dX */
-    Packed x_again;         /* the block's X as B of dW */
-    real *z_target;         /* (block) */
-    real *partial;          /* (slices, block, width) dX of each slice */
+    size_t block;          /* rows of a full block */
+    size_t stride;         /* of e */
+    size_t first, count;   /* the rows of the current block */
+    Packed w_as_b[SLICES]; /* W_slice as B of dX */
+    Packed x_as_b;         /* the block's X as B of dW */
+    real *z_target;        /* (block) */
+    real *partial;         /* (slices, block, width) dX of each slice */
 } Job;
 
 /* The entries of a slice and its scratch memory. */
@@ -82,8 +82,8 @@ static real *packed_memory(Arena *arena, GemmSide side, bool transposed, size_t 
 static void lay_out_side(Side *side, const Job *job, Arena *arena)
 {
     for (size_t i = 0; i < job->slices; i++)
-        side->w_packed[i].memory = packed_memory(arena, GEMM_A, false, job->slice, side->width);
-    side->x_packed.memory = packed_memory(arena, GEMM_B, true, side->width, job->block);
+        side->w_as_a[i].memory = packed_memory(arena, GEMM_A, false, job->slice, side->width);
+    side->xt_as_b.memory = packed_memory(arena, GEMM_B, true, side->width, job->block);
     side->e = arena_reals(arena, job->slices * job->slice * job->stride);
     side->max = arena_reals(arena, job->slices * job->block);
     side->sum = arena_reals(arena, job->slices * job->block);
@@ -99,8 +99,8 @@ static void layout(Job *job, Arena *arena)
     for (size_t i = 0; i < job->sides; i++)
         lay_out_side(&job->side[i], job, arena);
     for (size_t i = 0; i < job->slices; i++)
-        job->w_again[i].memory = packed_memory(arena, GEMM_B, false, job->slice, width);
-    job->x_again.memory = packed_memory(arena, GEMM_B, false, block, width);
+        job->w_as_b[i].memory = packed_memory(arena, GEMM_B, false, job->slice, width);
+    job->x_as_b.memory = packed_memory(arena, GEMM_B, false, block, width);
     job->z_target = arena_reals(arena, block);
     job->rest = arena_reals(arena, block);
     job->partial = arena_reals(arena, job->slices * block * width);
@@ -162,9 +162,9 @@ static void pack_w_tile(void *context, size_t tile, size_t worker)
     Side *side = &job->side[of];
     Slice slice = slice_of(job, of, index);
     Factor w = plain(side->w + slice.first * side->width, side->width);
-    pack(&side->w_packed[index], w, GEMM_A, slice.entries, side->width);
+    pack(&side->w_as_a[index], w, GEMM_A, slice.entries, side->width);
     if (job->dx && of == STUDENT)
-        pack(&job->w_again[index], w, GEMM_B, slice.entries, side->width);
+        pack(&job->w_as_b[index], w, GEMM_B, slice.entries, side->width);
 }
 
 /* Step 1: a tile for each side, and one for the gradient. */
@@ -175,9 +175,9 @@ static void pack_x_tile(void *context, size_t tile, size_t worker)
     Side *side = &job->side[tile < job->sides ? tile : STUDENT];
     const real *x = side->x + job->first * side->width;
     if (tile < job->sides)
-        pack(&side->x_packed, transposed(x, side->width), GEMM_B, side->width, job->count);
+        pack(&side->xt_as_b, transposed(x, side->width), GEMM_B, side->width, job->count);
     else if (job->dx)
-        pack(&job->x_again, plain(x, side->width), GEMM_B, job->count, side->width);
+        pack(&job->x_as_b, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
 /* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
@@ -200,8 +200,8 @@ static void logits_tile(void *context, size_t tile, size_t worker)
     const Side *side = &job->side[of];
     Slice slice = slice_of(job, of, index);
     /* Z = W_slice X^T */
-    gemm_weights(slice.entries, rows, side->width, side->w_packed[index].factor,
-                 side->x_packed.factor, GEMM_SET, slice.e, job->stride);
+    gemm_weights(slice.entries, rows, side->width, side->w_as_a[index].factor,
+                 side->xt_as_b.factor, GEMM_SET, slice.e, job->stride);
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
     vector_zero(slice.sum, rows);
@@ -350,10 +350,10 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
     weigh(job, tile);
     /* dW_slice += P X */
     gemm_weights(slice.entries, width, job->count, plain(slice.e, job->stride),
-                 job->x_again.factor, GEMM_ADD, job->dw + slice.first * width, width);
+                 job->x_as_b.factor, GEMM_ADD, job->dw + slice.first * width, width);
     /* dX = P^T W_slice */
     gemm_weights(job->count, width, slice.entries, transposed(slice.e, job->stride),
-                 job->w_again[tile].factor, GEMM_SET, slice.partial, width);
+                 job->w_as_b[tile].factor, GEMM_SET, slice.partial, width);
 }
 
 /* Step 5: a tile is some rows of dX. */
