@@ -38,6 +38,7 @@ double phase_seconds(Phase phase)
 const char *phase_name(Phase phase)
 {
     static const char *const names[] = {"rest", "embedding", "projections", "attention",
-                                        "ffn",  "norms",     "head",        "optimizer"};
+                                        "ffn",  "norms",     "head",        "optimizer",
+                                        "idle", "exchange"};
     return names[phase];
 }

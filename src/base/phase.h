@@ -18,6 +18,8 @@ typedef enum Phase {
     PHASE_NORMS, /* including residual additions and dropout */
     PHASE_HEAD,
     PHASE_OPTIMIZER,
+    PHASE_IDLE,     /* waiting for other ranks to compute their shards */
+    PHASE_EXCHANGE, /* sums over shards and ranks, weights of other ranks */
     PHASE_COUNT
 } Phase;
 

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <unistd.h>
 
-static struct {
+typedef struct Place {
     int count, own;
-} ranks = {.count = 1};
+} Place;
+static Place ranks = {.count = 1};
 
 size_t ranks_count(void)
 {
@@ -18,6 +19,14 @@ size_t ranks_count(void)
 size_t ranks_own(void)
 {
     return (size_t)ranks.own;
+}
+
+void ranks_alone(bool alone)
+{
+    static Place among_all;
+    if (alone)
+        among_all = ranks;
+    ranks = alone ? (Place){.count = 1} : among_all;
 }
 
 /* --- what MPI does, if it is built in --- */

@@ -40,6 +40,10 @@ static inline size_t share_start(size_t whole, size_t count, size_t index)
  * processor. */
 void ranks_start_team(size_t threads);
 
+/* Makes this rank the only one, as if mpirun had not started it; with false, one of all again.
+ * Meanwhile the others must wait, in ranks_sleep. For measurements. */
+void ranks_alone(bool alone);
+
 /* Collective operations: all ranks call these in the same order. */
 
 /* True if `good` on all ranks. Otherwise all get the error of the lowest rank that failed. */

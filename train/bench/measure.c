@@ -1,13 +1,22 @@
-/* Shared by all benchmarks: timing, matrix products, the peak, lists. */
+/* What all benchmarks share: timing, matrix products and the peak, lists, printing for people
+ * and for programs; and bench gemm: the share of the peak that linnet's matrix products reach.
+ */
 #include "train/bench/bench.h"
+#include "eval/show/table.h"
 #include "src/base/containers.h"
-#include "src/math/gemm.h"
+#include "src/base/memory.h"
 #include "src/base/phase.h"
-#include "src/math/team.h"
 #include "src/base/text.h"
+#include "src/math/gemm.h"
+#include "src/math/team.h"
 
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- timing --- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -110,4 +119,111 @@ size_t *bench_list(const char *text, const char *option)
     }
     free(copy);
     return list;
+}
+
+/* --- reporting --- */
+
+bool bench_is_for_people(const BenchOptions *options)
+{
+    return !options->json && !options->csv;
+}
+
+void bench_row(BenchTable *table, ...)
+{
+    json_t *row = json_object();
+    va_list values;
+    va_start(values, table);
+    for (size_t c = 0; c < table->count; c++)
+        json_object_set_new(row, table->columns[c].key, va_arg(values, json_t *));
+    va_end(values);
+    json_array_append_new(table->rows, row);
+}
+
+/* The text of a value: rounded for people, every digit in CSV; NULL: unknown. */
+static char *cell_text(const json_t *value, const BenchColumn *of, bool csv)
+{
+    if (json_is_string(value))
+        return memory_copy_text(json_string_value(value));
+    if (!json_is_number(value))
+        return NULL;
+    return csv ? text_format("%.9g", json_number_value(value))
+               : text_format("%.*f", of->digits, of->scale * json_number_value(value));
+}
+
+static void print_table(const BenchTable *bench, bool csv)
+{
+    Table table = {0};
+    const json_t *row;
+    size_t i;
+    for (size_t c = 0; c < bench->count; c++) {
+        const BenchColumn *of = &bench->columns[c];
+        const json_t *first = json_object_get(json_array_get(bench->rows, 0), of->key);
+        table_add_column(&table, (TableColumn){.title = csv ? of->key : of->title,
+                                               .left = json_is_string(first)});
+    }
+    json_array_foreach(bench->rows, i, row)
+    {
+        table_add_row(&table, (TableRow){0});
+        for (size_t c = 0; c < bench->count; c++) {
+            const BenchColumn *of = &bench->columns[c];
+            table_add(&table, cell_text(json_object_get(row, of->key), of, csv));
+        }
+    }
+    table_print(stdout, &table, csv ? TABLE_CSV : TABLE_TERMINAL, SIZE_MAX);
+    table_free(&table);
+}
+
+void bench_report(const BenchOptions *options, json_t *figures, const BenchTable *table)
+{
+    json_object_set(figures, "rows", table->rows);
+    if (options->json)
+        json_print(stdout, json_incref(figures));
+    else
+        print_table(table, options->csv);
+    json_decref(figures);
+    json_decref(table->rows);
+}
+
+/* --- bench gemm --- */
+
+void bench_gemm(const BenchOptions *options)
+{
+    enum { SLICE = 640 };
+    const ModelConfig *config = &options->model;
+    size_t rows = options->batch * config->context, width = config->dim, ffn = config->ffn;
+    const struct {
+        const char *what;
+        Product product;
+    } parts[] = {
+        {"qkv forward", {rows, 3 * width, width, false, false}},
+        {"qkv input gradient", {rows, width, 3 * width, false, true}},
+        {"qkv weight gradient", {width, 3 * width, rows, true, false}},
+        {"ffn in forward", {rows, ffn, width, false, false}},
+        {"ffn in input gradient", {rows, width, ffn, false, true}},
+        {"ffn in weight gradient", {width, ffn, rows, true, false}},
+        {"ffn out forward", {rows, width, ffn, false, false}},
+        {"ffn out weight gradient", {ffn, width, rows, true, false}},
+        {"logits of a slice", {rows, SLICE, width, false, true}},
+    };
+    static const BenchColumn columns[] = {
+        {"what", "product", 1, 0},
+        {"m", "m", 1, 0},
+        {"n", "n", 1, 0},
+        {"k", "k", 1, 0},
+        {"gflops", "GFLOP/s", 1, 1},
+        {"of_peak", "% of peak", 100, 1},
+    };
+    BenchTable table = BENCH_TABLE(columns);
+    double peak = bench_peak(options->repeats);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        Product p = parts[i].product;
+        double rate = bench_product(p, options->repeats);
+        bench_row(&table, json_string(parts[i].what), json_count(p.m), json_count(p.n),
+                  json_count(p.k), json_figure(rate / 1e9), json_figure(rate / peak));
+    }
+    if (bench_is_for_people(options))
+        printf("peak %.1f GFLOP/s, kernels %s\n", peak / 1e9, gemm_kernels());
+    bench_report(options,
+                 json_pack("{s:f, s:s}", "peak_gflops", peak / 1e9, "kernel", gemm_kernels()),
+                 &table);
 }

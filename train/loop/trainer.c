@@ -274,7 +274,7 @@ static void plan_batches(Trainer *t)
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     TrainOptions *train = &t->settings.train;
-    if (!load_text(t, known, error))
+    if (t->corpus.train.count == 0 && !load_text(t, known, error))
         return false;
     if (train->shards == 0)
         train->shards = ranks_count();

@@ -54,8 +54,8 @@ typedef struct Trainer {
     size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
 } Trainer;
 
-/* Loads the corpus and plans the memory; a resumed run passes its vocabulary. Fails if more
- * memory is needed than allowed, before allocating any. */
+/* Loads the corpus, unless the caller has put one there, and plans the memory; a resumed run
+ * passes its vocabulary. Fails if more memory is needed than allowed, before allocating any. */
 bool trainer_plan(Trainer *trainer, const Vocabulary *known, Error *error);
 /* The length of a training in steps. */
 size_t trainer_length(const Trainer *trainer, const Length *length);

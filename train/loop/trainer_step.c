@@ -2,6 +2,7 @@
  * weights; validation. */
 #include "models/objectives.h"
 #include "models/update.h"
+#include "src/base/phase.h"
 #include "src/ranks/ranks.h"
 #include "src/math/vector.h"
 #include "train/loop/trainer.h"
@@ -111,7 +112,9 @@ static size_t compute_gradients(Trainer *t, Step *step)
         if (!isfinite(t->shard_sums[shard].nats))
             break;
     }
+    phase_enter(PHASE_IDLE);
     ranks_collect_shares(t->shard_sums, sizeof *t->shard_sums, t->shards.count);
+    phase_enter(PHASE_REST);
     for (size_t shard = 0; shard < t->shards.count; shard++) {
         step->nats += t->shard_sums[shard].nats;
         step->tokens += t->shard_sums[shard].tokens.targets;
@@ -128,10 +131,13 @@ static UpdateSlice own_slice(const Trainer *t)
 /* Sums the gradient of the whole batch in this rank's slice; returns its norm. */
 static double sum_gradients(Trainer *t, size_t tokens)
 {
+    phase_enter(PHASE_EXCHANGE);
     t->gradient_base = shards_sum(&t->shards);
     update_square_sums(&t->model, t->settings.train.optimizer, t->gradient_base, own_slice(t),
                        t->square_sums);
+    phase_enter(PHASE_EXCHANGE);
     ranks_collect(t->square_sums, sizeof *t->square_sums, t->pieces);
+    phase_enter(PHASE_REST);
     return update_gradient_norm(t->square_sums, t->pieces[ranks_count()], tokens);
 }
 
@@ -161,7 +167,9 @@ static void apply_gradients(Trainer *t, const Step *step)
     update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
                  t->progress.step + 1 - before, step->gradient_norm, step->tokens,
                  t->update_scratch);
+    phase_enter(PHASE_EXCHANGE);
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
+    phase_enter(PHASE_REST);
 }
 
 /* --- the average of the weights --- */
