@@ -75,7 +75,7 @@ START_TEST(the_learning_rate_is_that_of_the_new_length)
         schedule.steps = 40;
         ck_assert(extension->lr_to == 0.1 * schedule_factor(&schedule, 10));
         ck_assert_uint_eq(trainer.progress.stale, 0);
-        ck_assert_str_eq(trainer.history.extended, "step 10: 10 to 40 steps");
+        ck_assert_str_eq(trainer.history[HISTORY_EXTENDED], "step 10: 10 to 40 steps");
         free(more);
         trainer_free(&trainer);
     }
@@ -137,13 +137,13 @@ START_TEST(a_history_of_several_lines_is_refused)
                                        .extra = &extra,
                                        .extra_count = 1};
             Checkpoint checkpoint;
-            History history = {0};
+            char *history[HISTORY_LINES] = {NULL};
             Error error;
             ck_assert_msg(checkpoint_save(content.path, &saved, &error), "%s", error.text);
             ck_assert_msg(checkpoint_open(&checkpoint, content.path, &error), "%s", error.text);
-            ck_assert(!history_read(&history, &checkpoint, &error));
+            ck_assert(!trainer_read_history(history, &checkpoint, &error));
             ck_says(error, keys[k]);
-            history_free(&history);
+            free(history[HISTORY_ORIGIN]);
             checkpoint_close(&checkpoint);
         }
     content_free(&content);

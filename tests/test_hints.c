@@ -3,7 +3,7 @@
 #include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
-#include "train/loop/hints.h"
+#include "train/advice.h"
 
 #include <stdlib.h>
 #include <string.h>

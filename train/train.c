@@ -2,19 +2,19 @@
  *
  * main reads the command line, makes or loads the run, and hands it to the loop. */
 #include "eval/show/terminal.h"
+#include "models/preset.h"
+#include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/math/gemm.h"
 #include "src/ranks/ranks.h"
 #include "src/base/program.h"
 #include "src/math/team.h"
 #include "src/base/text.h"
-#include "train/loop/hints.h"
+#include "train/advice.h"
 #include "train/loop/init.h"
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
-#include "train/farewell.h"
-#include "train/help.h"
 #include "train/loop/signals.h"
 #include "train/series.h"
 
@@ -61,6 +61,92 @@ static const About about = {
                   "be resumed"}},
     .environment = {&about_terminal_size, &about_colour, &about_locale},
 };
+
+/* --- --attn help, --preset help --- */
+
+/* Prints the options that belong to this kind, and explains each at the first kind that has it.
+ */
+static void print_kind_options(const AttentionKind *kind)
+{
+    for (size_t i = 0; i < model_option_count; i++) {
+        const Option *option = &model_option_rows[i];
+        if (!config_is_own(option) || !config_kind_uses(kind, option->name))
+            continue;
+        const char *first = option->owners->name(option, 0);
+        printf("%14s--%s%s%s: ", "", option->name, option->argument ? " " : "",
+               option->argument ? option->argument : "");
+        if (strcmp(first, kind->name) == 0)
+            printf("%s (default %s)\n", option->help, option->fallback);
+        else
+            printf("see %s\n", first);
+    }
+}
+
+static void print_kind(const AttentionKind *kind)
+{
+    const struct {
+        bool has;
+        const char *what;
+    } needs[] = {{kind->wants_convolution, "--conv yes"},
+                 {kind->wants_norm, "--head-norm yes"},
+                 {kind->wants_gate, "--out-gate yes"},
+                 {kind->knows_positions, "--pos none"},
+                 {kind->no_rotary && !kind->knows_positions, "--pos learned"}};
+    printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
+           kind->help, "", kind->cost,
+           kind->finite_state ? "state of fixed size" : "cache that grows with the text",
+           kind->carry == CARRY_WHOLLY ? "; --carry-state" : "");
+    bool first = true;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].has) {
+            printf("%*s%s%s", first ? 14 : 0, "", first ? "default: " : " ", needs[i].what);
+            first = false;
+        }
+    printf("%s", first ? "" : "\n");
+    print_kind_options(kind);
+}
+
+static void print_kinds(void)
+{
+    printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
+    for (size_t i = 0; attention_find(i); i++) {
+        if (attention_group(i))
+            printf("\n%s\n\n", attention_group(i));
+        print_kind(attention_find(i));
+    }
+    printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
+           "between\n(softmax,linear) are trained one after the other and then compared.\n");
+}
+
+static void print_presets(void)
+{
+    Error error;
+    PresetLine *presets;
+    if (!preset_list(&presets, &error))
+        die("%s", error.text);
+    printf("Presets, recipes of settings; options on the command line override them:\n\n");
+    for (size_t i = 0; i < arrlenu(presets); i++)
+        printf("  %-10s %s\n", presets[i].name, presets[i].text);
+    printf("\n--preset also takes a file, such as the settings.conf of a run directory.\n");
+    preset_list_free(presets);
+}
+
+/* --attn help and --preset help: prints the list and ends the program; else does nothing. */
+static void answer_help(const CommandLine *line)
+{
+    const char *attention = command_line_value(line, "attn");
+    const char *preset = command_line_value(line, "preset");
+    if (attention && strcmp(attention, "help") == 0)
+        print_kinds();
+    else if (preset && strcmp(preset, "help") == 0)
+        print_presets();
+    else
+        return;
+    program_finish_output();
+    exit(EXIT_SUCCESS);
+}
+
+/* --- one run --- */
 
 /* Opens the checkpoint to continue from; locks the run directory first. */
 static Checkpoint open_run(const char *folder)
@@ -116,42 +202,10 @@ static bool is_like_others(const RunView *run, Error *error)
     uint64_t settings = crc32_z(0, (const Bytef *)text, strlen(text));
     free(text);
     uint64_t corpus = (uint64_t)run->corpus->train.crc << 32 | run->corpus->valid.crc;
-    const char *of = run->history->teacher ? run->history->teacher : "";
+    const char *of = run->history[HISTORY_TEACHER] ? run->history[HISTORY_TEACHER] : "";
     uint64_t teacher = crc32_z(0, (const Bytef *)of, strlen(of));
     return ranks_same("its settings", settings, error) &&
            ranks_same("its text", corpus, error) && ranks_same("its teacher", teacher, error);
-}
-
-/* Says if another tokenizer would suit the text better. */
-static void hint(const RunView *run)
-{
-    if (run->corpus->line > 0) /* a synthetic task has its own */
-        return;
-    const TrainOptions *train = &run->settings->train;
-    char *text = train->init && train->init_tokens == INIT_TOKENS_RUN
-                     ? hint_about_shared_tokens(run->corpus, train->distill != NULL)
-                     : hint_about_tokens(run->corpus, &run->model->config,
-                                         run->model->table.parameters);
-    if (text)
-        print_warning("%s", text);
-    free(text);
-}
-
-/* What a new run may want to change. */
-static void advise(const RunView *run)
-{
-    const TrainOptions *train = &run->settings->train;
-    hint(run);
-    if (train->warmup > 0 && 2 * train->warmup >= run->steps)
-        print_warning("--warmup %zu takes half of the training of %zu steps or more; try "
-                      "--warmup %zu",
-                      train->warmup, run->steps, run->steps / 10);
-    double gain = gemm_gain();
-    if (gain < 1)
-        print_warning(
-            "--precision %s: this processor multiplies at %.2f of its speed in single "
-            "precision; --precision single trains faster",
-            gemm_precision_name(train->precision), gain);
 }
 
 /* Whether the text and the teacher are those of the run, and its length may change so. */
@@ -202,8 +256,8 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
 }
 
 /* Trains, and tells the observers. Only the first rank has any: people look at its output. */
-static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, Screen *screen,
-                              StopAfter stop, Error *error)
+static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view,
+                              Screen *screen, StopAfter stop, Error *error)
 {
     const SessionOptions *session = &trainer->settings.session;
     Observers observers = {0};
@@ -222,7 +276,7 @@ static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, Screen *scree
         else
             observers_add(&observers, &screen_calls, screen);
     }
-    LoopEnd end = loop_run(trainer, folder, &observers, stop, error);
+    LoopEnd end = loop_run(trainer, folder, view, &observers, stop, error);
     observers_free(&observers);
     return end;
 }
@@ -267,7 +321,7 @@ static int train_one(const CommandLine *line)
     LoopEnd end = LOOP_FINISHED;
     size_t step = trainer.progress.step;
     if (loop_has_work(&trainer))
-        end = train_observed(&trainer, &folder, &screen, stop, &error);
+        end = train_observed(&trainer, &folder, &run, &screen, stop, &error);
     else if (step < trainer.steps)
         screen_say(&screen, text_format("Nothing to do: the run stopped early after step %zu. "
                                         "A larger --patience continues it.",
@@ -295,7 +349,7 @@ int main(int argc, char **argv)
     CommandLine line;
     settings_groups(&settings, groups);
     program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
-    help_answer(&line);
+    answer_help(&line);
     int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
     command_line_free(&line);
     ranks_end();

@@ -260,7 +260,9 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     if (run->corpus->entropy_floor > 0 || run->corpus->line > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
     append_text_facts(&text, run);
-    history_append_comments(&text, run->history);
+    for (size_t i = 0; i < HISTORY_LINES; i++)
+        if (run->history[i])
+            text_append(&text, "# %s: %s\n", history_key(i), run->history[i]);
     text_append(&text, "%s", settings);
     char *path = file_join(folder, RUN_SETTINGS);
     bool good = file_replace_text(path, text, error);

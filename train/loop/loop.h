@@ -3,7 +3,6 @@
 #define LINNET_LOOP_H
 
 #include "train/loop/folder.h"
-#include "train/loop/observer.h"
 #include "train/loop/trainer.h"
 
 typedef enum LoopEnd {
@@ -18,8 +17,9 @@ typedef enum LoopEnd {
  * repeated. */
 bool loop_has_work(const Trainer *trainer);
 
-/* Trains until one of these ends; unless that is LOOP_FAILED, the run is saved. */
-LoopEnd loop_run(Trainer *trainer, RunFolder *folder, const Observers *observers,
+/* Trains until one of these ends; unless that is LOOP_FAILED, the run is saved. The view is the
+ * trainer's, and is kept up to date. */
+LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Observers *observers,
                  StopAfter stop, Error *error);
 
 #endif

@@ -47,7 +47,7 @@ typedef struct SessionOptions {
     bool recompute, quiet, tensorboard, watch;
 } SessionOptions;
 
-/* What a resumed run had before the command line changed it; see extension.h. */
+/* What a resumed run had before the command line changed it; see Extension in view.h. */
 typedef struct LengthBefore {
     bool changed; /* the number of epochs or steps */
     Length length;

@@ -321,7 +321,7 @@ RunView trainer_view(const Trainer *t)
                      .corpus = &t->corpus,
                      .progress = &t->progress,
                      .extension = &t->extension,
-                     .history = &t->history,
+                     .history = t->history,
                      .start = t->start,
                      .steps = t->steps,
                      .steps_per_epoch = t->steps_per_epoch,
@@ -345,7 +345,8 @@ void trainer_free(Trainer *t)
     model_free(&t->model);
     free(t->gradients.h);
     arena_free(&t->arena);
-    history_free(&t->history);
+    for (size_t i = 0; i < HISTORY_LINES; i++)
+        free(t->history[i]);
     free(t->frozen);
     free(t->init_ids);
     free(t->start);

@@ -7,8 +7,6 @@
 #include "models/score.h"
 #include "models/checkpoint.h"
 #include "src/ranks/shards.h"
-#include "train/loop/extension.h"
-#include "train/loop/history.h"
 #include "train/loop/view.h"
 
 /* What a shard adds up over the batches of a step. */
@@ -37,13 +35,13 @@ typedef struct Trainer {
     int32_t *inputs, *targets;    /* (rows of the pass) of a shard's part of a batch */
     real *carried, *carried_next; /* (shards, states of the pass), with --carry-state */
     Progress progress;
-    Extension extension; /* of a resumed run whose length changes */
-    History history;
-    const Checkpoint *init; /* that the weights of a new run come from; NULL: none */
-    LoadedModel teacher;    /* with --distill */
-    Pass teacher_pass;      /* of the rows of `pass` */
-    SoftTargets soft;       /* with --soft-targets */
-    HeadTeacher stored;     /* these, for the rows of a shard */
+    Extension extension;          /* of a resumed run whose length changes */
+    char *history[HISTORY_LINES]; /* NULL: no such line */
+    const Checkpoint *init;       /* that the weights of a new run come from; NULL: none */
+    LoadedModel teacher;          /* with --distill */
+    Pass teacher_pass;            /* of the rows of `pass` */
+    SoftTargets soft;             /* with --soft-targets */
+    HeadTeacher stored;           /* these, for the rows of a shard */
     size_t *places; /* (rows of the pass) of the targets in the text; NULL without them */
     const uint16_t **records; /* (rows of the pass) their soft targets */
     bool *frozen;             /* [tensors] while attention outputs are matched */
@@ -144,12 +142,13 @@ bool trainer_check_text(const Trainer *trainer, const Checkpoint *checkpoint, Er
 /* Fills trainer->extension if the length of the run changes; fails if it is shorter than what
  * is done. Call it before trainer_load. */
 bool trainer_plan_extension(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
-/* What trainer_load does for it. */
-void trainer_extend(Trainer *trainer);
 /* The progress that a checkpoint keeps. */
 bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error);
 /* Restores the state of the checkpoint, after the same check, and extends the run if that is
  * planned. */
 bool trainer_load(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
+/* The history that a checkpoint keeps; each line must be one. */
+bool trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint,
+                          Error *error);
 
 #endif

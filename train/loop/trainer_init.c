@@ -23,7 +23,7 @@ static char *origin_of(const Checkpoint *init)
     char *text = text_format("%s", init->file.path);
     if (trainer_read_progress(&progress, init, &ignored)) {
         text_append(&text, ", step %zu", progress.step);
-        if (progress.last.step == progress.step && progress.last.loss > 0)
+        if (progress.validated && progress.last.step == progress.step)
             text_append(&text, ", validation loss %.4f", progress.last.loss);
     }
     const char *crc = checkpoint_extra(init, "crc32");
@@ -57,11 +57,11 @@ bool trainer_plan_init(Trainer *t, const Checkpoint *init, Error *error)
     t->init = init;
     if (!trainer_init_vocabulary(t, init))
         t->init_ids = adopt_ids(&t->corpus.vocabulary, &init->vocabulary, &shared);
-    t->history.origin = origin_of(init);
-    t->start = memory_copy_text(t->history.origin);
+    t->history[HISTORY_ORIGIN] = origin_of(init);
+    t->start = memory_copy_text(t->history[HISTORY_ORIGIN]);
     append_tokens(t, shared);
     if (t->init_ids)
-        text_append(&t->history.origin, ", %zu of %zu tokens shared", shared,
+        text_append(&t->history[HISTORY_ORIGIN], ", %zu of %zu tokens shared", shared,
                     t->corpus.vocabulary.count);
     char *differences = adopt_differences(&t->model.config, init);
     text_append(&t->start, "%s%s", *differences ? "  " : "", differences);
@@ -105,7 +105,7 @@ bool trainer_open_teacher(Trainer *t, Error *error)
                              : "name the run or checkpoint to learn from");
     if (!check_teacher(t, error))
         return false;
-    t->history.teacher = origin_of(&t->teacher.checkpoint);
+    t->history[HISTORY_TEACHER] = origin_of(&t->teacher.checkpoint);
     pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
               PASS_EVALUATE);
     t->teacher_pass.carries = false; /* it reads every window from its beginning */
@@ -127,7 +127,7 @@ bool trainer_open_soft_targets(Trainer *t, Error *error)
                               .unigram = t->soft.unigram,
                               .listed = t->soft.listed};
     char *text = text_format("soft targets %s, crc32 %08x", path, t->soft.crc);
-    t->history.teacher = text_one_line(text);
+    t->history[HISTORY_TEACHER] = text_one_line(text);
     free(text);
     return true;
 }
@@ -142,7 +142,7 @@ static const char *checksum_of(const char *origin)
 bool trainer_check_teacher(const Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     const char *recorded = checkpoint_extra(checkpoint, RUN_TEACHER);
-    const char *now = checksum_of(t->history.teacher), *before = checksum_of(recorded);
+    const char *now = checksum_of(t->history[HISTORY_TEACHER]), *before = checksum_of(recorded);
     const TrainOptions *train = &t->settings.train;
     const char *option = train->soft_targets ? "soft-targets" : "distill";
     const char *given = train->soft_targets ? train->soft_targets : train->distill;

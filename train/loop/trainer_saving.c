@@ -1,6 +1,8 @@
-/* Saving and resuming a training run. */
-#include "src/ranks/ranks.h"
+/* Saving, resuming and extending a training run. */
+#include "src/base/memory.h"
 #include "src/base/text.h"
+#include "src/optim/schedule.h"
+#include "src/ranks/ranks.h"
 #include "train/loop/trainer.h"
 
 #include <stdlib.h>
@@ -67,12 +69,14 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
                        valid = checksum_text(t->corpus.valid.crc),
                        test = checksum_text(t->corpus.test.crc);
     enum { OWN = 4 };
-    MetadataPair extra[OWN + HISTORY_FIELDS + FIELDS] = {{TRAINING_KEY, training},
-                                                         {TRAIN_CRC_KEY, train.digits},
-                                                         {VALID_CRC_KEY, valid.digits},
-                                                         {TEST_CRC_KEY, test.digits}};
+    MetadataPair extra[OWN + HISTORY_LINES + FIELDS] = {{TRAINING_KEY, training},
+                                                        {TRAIN_CRC_KEY, train.digits},
+                                                        {VALID_CRC_KEY, valid.digits},
+                                                        {TEST_CRC_KEY, test.digits}};
     size_t count = OWN;
-    count += history_metadata(&t->history, extra + count);
+    for (size_t i = 0; i < HISTORY_LINES; i++)
+        if (t->history[i])
+            extra[count++] = (MetadataPair){history_key(i), t->history[i]};
     char *texts[FIELDS] = {NULL};
     for (size_t i = 0; i < FIELDS; i++) {
         texts[i] = field_text(&t->progress, i);
@@ -121,6 +125,31 @@ bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Err
                              "%s: cannot read its '%s'; training cannot continue from it",
                              checkpoint->file.path, fields[i].name);
     }
+    progress->validated = progress->last.step > 0 || progress->last.loss != 0;
+    progress->has_final = progress->final.loss != 0;
+    return true;
+}
+
+/* A comment of settings.conf is one line. */
+static bool is_line(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return false;
+    return *text != '\0';
+}
+
+bool trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint,
+                          Error *error)
+{
+    for (size_t i = 0; i < HISTORY_LINES; i++) {
+        const char *text = checkpoint_extra(checkpoint, history_key(i));
+        if (text && !is_line(text))
+            return error_set(error, "%s: its '%s' is not one line of text",
+                             checkpoint->file.path, history_key(i));
+        free(history[i]);
+        history[i] = text ? memory_copy_text(text) : NULL;
+    }
     return true;
 }
 
@@ -162,13 +191,111 @@ bool trainer_check_text(const Trainer *t, const Checkpoint *checkpoint, Error *e
                                   valid, error));
 }
 
+/* --- extending; the rule is in view.h --- */
+
+static bool check_length(const Trainer *t, const Extension *extension, Error *error)
+{
+    const Length *length = &t->settings.train.length;
+    size_t done = extension->step;
+    if (extension->to == extension->from)
+        return error_usage(error,
+                           "the run has %zu steps already: --lr, --lr-floor, --schedule and "
+                           "--cycles may change only with the length (--epochs, --steps)",
+                           extension->to);
+    if (extension->to > done)
+        return true;
+    return error_usage(error,
+                       "--%s %zu: that is %zu steps, and this run has done %zu (%.4g epochs) "
+                       "already; give more, or start a new run from its weights with --init",
+                       length->steps ? "steps" : "epochs",
+                       length->steps ? length->steps : length->epochs, extension->to, done,
+                       (double)done / (double)t->steps_per_epoch);
+}
+
+/* --steps may name the length that the epochs have. */
+static bool is_the_same(const Trainer *t)
+{
+    const Length *length = &t->settings.train.length, *before = &t->settings.before.length;
+    return trainer_length(t, before) == t->steps && before->lr == length->lr &&
+           before->lr_floor == length->lr_floor && before->schedule == length->schedule &&
+           before->cycles == length->cycles;
+}
+
+/* The step after which weights are averaged. */
+static double average_start(const Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    size_t matching = t->match_steps;
+    if (train->average != AVERAGE_NONE)
+        return (double)matching + train->average_from * (double)(t->steps - matching);
+    return (double)trainer_cycle_end(t, 0) - 1;
+}
+
+bool trainer_plan_extension(Trainer *t, const Checkpoint *checkpoint, Error *error)
+{
+    const TrainOptions *train = &t->settings.train;
+    const LengthBefore *before = &t->settings.before;
+    Progress progress = {0};
+    if (!before->changed || is_the_same(t))
+        return true;
+    if (!trainer_read_progress(&progress, checkpoint, error))
+        return false;
+    size_t step = progress.step, from = trainer_length(t, &before->length);
+    double start = average_start(t);
+    Extension *extension = &t->extension;
+    *extension = (Extension){.planned = true,
+                             .finished = step - progress.due >= from ||
+                                         (before->patience > 0 && step > t->match_steps &&
+                                          progress.stale >= before->patience),
+                             .restarts_average = trainer_averages(train) &&
+                                                 progress.averaged > 0 && (double)step <= start,
+                             .step = step,
+                             .from = from,
+                             .to = t->steps,
+                             .lr_from = step ? trainer_rate(t, &before->length, step - 1) : 0,
+                             .lr_to = trainer_rate(t, &train->length, step),
+                             .average_from = start};
+    return check_length(t, extension, error);
+}
+
+/* "step 2270: 2270 to 5448 steps, lr 0.003 to 0.001" */
+static void record(Trainer *t)
+{
+    const Length *length = &t->settings.train.length, *before = &t->settings.before.length;
+    const Extension *extension = &t->extension;
+    char **text = &t->history[HISTORY_EXTENDED];
+    text_append(text, "%sstep %zu: %zu to %zu steps", *text ? "; " : "", extension->step,
+                extension->from, extension->to);
+    if (before->lr != length->lr)
+        text_append(text, ", lr %g to %g", before->lr, length->lr);
+    if (before->lr_floor != length->lr_floor)
+        text_append(text, ", lr-floor %g to %g", before->lr_floor, length->lr_floor);
+    if (before->schedule != length->schedule)
+        text_append(text, ", schedule %s to %s", schedule_name(before->schedule),
+                    schedule_name(length->schedule));
+    if (before->cycles != length->cycles)
+        text_append(text, ", cycles %zu to %zu", before->cycles, length->cycles);
+}
+
+static void extend(Trainer *t)
+{
+    if (!t->extension.planned)
+        return;
+    t->progress.stale = 0;
+    if (t->extension.restarts_average)
+        t->progress.averaged = 0;
+    if (t->progress.averaged == 0 && trainer_ends_cycle(t, t->progress.step))
+        trainer_take_average(t); /* of a finished schedule, which gets cycles */
+    record(t);
+}
+
 bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
     if (!trainer_check_text(t, checkpoint, error) ||
         !trainer_read_progress(&t->progress, checkpoint, error) ||
-        !history_read(&t->history, checkpoint, error) || !load_numbers(t, checkpoint, error) ||
-        !load_carried(t, checkpoint, error))
+        !trainer_read_history(t->history, checkpoint, error) ||
+        !load_numbers(t, checkpoint, error) || !load_carried(t, checkpoint, error))
         return false;
-    trainer_extend(t);
+    extend(t);
     return true;
 }

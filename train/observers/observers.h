@@ -6,7 +6,7 @@
 #include "train/observers/events.h"
 #include "eval/show/chart.h"
 #include "src/base/text.h"
-#include "train/loop/observer.h"
+#include "train/loop/view.h"
 
 /* Writes log.csv; its data is the open RunLog. */
 extern const ObserverCalls log_calls;

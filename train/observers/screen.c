@@ -180,8 +180,8 @@ void screen_settings(const Screen *screen, const RunView *run)
     print_text(run->corpus);
     if (run->start)
         print_paragraph("Start", memory_copy_text(run->start));
-    if (run->history->teacher)
-        print_paragraph("Teacher", memory_copy_text(run->history->teacher));
+    if (run->history[HISTORY_TEACHER])
+        print_paragraph("Teacher", memory_copy_text(run->history[HISTORY_TEACHER]));
     print_plan(run, groups);
     print_extension(run);
     if (ranks_count() > 1)

@@ -78,7 +78,7 @@ static void add_numbers(Page *page, const RunView *run)
     text_append(&text, "  %s elapsed  memory %.0f MB", text_duration(progress->seconds).text,
                 memory_peak_megabytes());
     add_items(page, text);
-    if (progress->last.step == 0)
+    if (!progress->validated)
         return;
     text = words_of_validation(run);
     text_append(&text, "  best %.4f after step %zu", progress->best.loss, progress->best.step);
