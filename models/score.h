@@ -57,7 +57,7 @@ void windows_fill(const Windows *windows, size_t index, int32_t *inputs, int32_t
 /* Called after each batch. Without a carried state, or with one stream, the tokens of
  * pass->scored continue those of the batch before in the order of the text. */
 typedef struct ScoreListener {
-    void (*hear)(void *context, Pass *pass);
+    void (*add_batch)(void *context, Pass *pass);
     void *context;
 } ScoreListener;
 

@@ -1,7 +1,6 @@
 /* The baselines, against a slow Kneser-Ney implementation that counts by walking through the
  * text. */
 #include "eval/score/baseline.h"
-#include "eval/score/kneser_ney.h"
 #include "src/math/random.h"
 #include "tests/tests.h"
 

@@ -109,7 +109,7 @@ static void keep_last(Cache *cache, size_t count)
     cache->held = held;
 }
 
-static void hear(void *context, Pass *pass)
+static void add_batch(void *context, Pass *pass)
 {
     Cache *cache = context;
     const ScoredRows *scored = &pass->scored;
@@ -125,7 +125,7 @@ static void hear(void *context, Pass *pass)
 
 ScoreListener cache_listener(Cache *cache)
 {
-    return (ScoreListener){hear, cache};
+    return (ScoreListener){add_batch, cache};
 }
 
 /* --- the best settings --- */

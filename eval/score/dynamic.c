@@ -37,8 +37,7 @@ static void lay_out(Learner *l)
     l->targets = arena_bytes(&l->arena, l->pass.rows, sizeof *l->targets);
 }
 
-/* Copies the settings without dropout. */
-static ModelConfig sober(ModelConfig config)
+static ModelConfig without_regularisation(ModelConfig config)
 {
     config.word_dropout = config.ngram_dropout = config.input_dropout = 0;
     config.dropout = config.attention_dropout = config.output_dropout = 0;
@@ -47,7 +46,7 @@ static ModelConfig sober(ModelConfig config)
 
 static void learner_make(Learner *l, const Model *model, size_t window)
 {
-    ModelConfig config = sober(model->config);
+    ModelConfig config = without_regularisation(model->config);
     *l = (Learner){0};
     model_make(&l->model, &config);
     l->weights = l->model.table.total;
@@ -98,7 +97,7 @@ static void square_tile(void *context, size_t tile, size_t worker)
 }
 
 /* Computes r and R from sums of squares. */
-static void take_roots(Learner *l, size_t segments)
+static void compute_roots(Learner *l, size_t segments)
 {
     double sum = 0;
     for (size_t i = 0; i < l->weights; i++) {
@@ -121,7 +120,7 @@ static void gather_statistics(Learner *l, const Windows *training, size_t segmen
         l->scale = 1 / (real)tokens;
         team_run(team_tiles(l->weights, TILE), square_tile, l);
     }
-    take_roots(l, segments);
+    compute_roots(l, segments);
 }
 
 /* --- the steps --- */
@@ -194,8 +193,8 @@ typedef struct Tuning {
     double nats; /* of the best; infinite or NaN as long as all diverge */
 } Tuning;
 
-/* Takes these settings if they are better by enough, or if there is no best yet. */
-static bool take_if_better(Tuning *t, DynamicOptions options)
+/* Keeps these settings if they are better by enough, or if there is no best yet. */
+static bool keep_if_better(Tuning *t, DynamicOptions options)
 {
     const double worth = 1e-4; /* as a share of the nats */
     double most = isfinite(t->nats) ? (1 - worth) * t->nats : INFINITY;
@@ -217,7 +216,7 @@ static bool walk(Tuning *t, double rate, double decay)
         DynamicOptions next = t->best;
         next.rate *= rate;
         next.decay *= decay;
-        if (!take_if_better(t, next))
+        if (!keep_if_better(t, next))
             break;
     }
     return steps > 0;
@@ -229,7 +228,7 @@ DynamicOptions dynamic_tune(const Model *model, const Protocol *protocol,
 {
     Tuning t = {.windows = protocol_windows(protocol, split), .nats = INFINITY};
     learner_start(&t.learner, model, protocol, training, start->statistics);
-    take_if_better(&t, *start);
+    keep_if_better(&t, *start);
     if (!walk(&t, 0.5, 1)) /* smaller steps first: large ones may diverge */
         walk(&t, 2, 1);
     if (!walk(&t, 1, 0.5))

@@ -1,11 +1,11 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
-#include "eval/score/ensemble.h"
 #include "eval/score/soften.h"
+#include "eval/score/ways.h"
 #include "data/corpora/tasks.h"
 #include "data/tokenizers/vocabulary_files.h"
 #include "eval/show/terminal.h"
-#include "models/checkpoint.h"
+#include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/math/gemm.h"
 #include "src/base/program.h"
@@ -96,10 +96,11 @@ static bool is_own(const ScoredText *text, const EvalOptions *options, const cha
     own = !*options->corpus.test &&
           checkpoint_has_text(checkpoint, TRAIN_CRC_KEY, &text->corpus->train) &&
           checkpoint_has_text(checkpoint, VALID_CRC_KEY, &text->corpus->valid);
-    print_warning("%s: made by an earlier version, without a checksum of its %s text; %s", run,
-                  name,
-                  own ? "the other texts are its own, so this one is taken for it"
-                      : "this may be another one, so the score is not saved there");
+    print_warning(
+        "%s: made by an earlier version, without a checksum of its %s text; %s", run, name,
+        own ? "its training and validation texts are those given here, so this text is "
+              "taken to be the run's own"
+            : "this text may be another one, so the score is not saved there");
     return own;
 }
 
@@ -184,117 +185,105 @@ static const CorpusSplit *load_text(Corpus *corpus, const char *name,
     return choose_split(corpus, name, options->split);
 }
 
-static void score_run(EvalOptions *options, const char *run, const char *name)
-{
-    LoadedModel loaded;
-    Corpus corpus;
-    open_run(&loaded, options, run, name);
-    const CorpusSplit *split = load_text(&corpus, name, options, &loaded.checkpoint);
-    ScoreRow rows[WAYS_MOST];
-    const ScoredText text = {&corpus, split};
-    size_t all = ways_score(rows, options, &loaded.model, &corpus, split), count = 0;
-    check_text(&corpus);
-    while (count < all && isfinite(rows[count].score.nats))
-        count++;
-    if (count > 0) {
-        (options->json ? score_rows_print_json : score_rows_print)(rows, count, &text);
-        note(rows, count, &text, options, run, &loaded.checkpoint);
-    }
-    if (count < all)
-        die_of_loss(run, &rows[count]);
-    corpus_free(&corpus);
-    loaded_close(&loaded);
-}
+/* What several runs are read into: the average of their predictions, and soft targets. */
+typedef struct Together {
+    Ensemble ensemble;
+    Softener softener;
+    ScoreListener listeners[2];
+    size_t count;
+} Together;
 
-static void begin_soft_targets(Softener *softener, const EvalOptions *options,
-                               const CorpusSplit *split, size_t vocabulary)
+static void together_make(Together *together, const EvalOptions *options,
+                          const ScoredText *text)
 {
     Error error;
-    if (options->soft_targets &&
-        !softener_make(softener, options->soft_targets, split, vocabulary, &error))
+    ensemble_make(&together->ensemble, text->split);
+    together->listeners[together->count++] = ensemble_listener(&together->ensemble);
+    if (!options->soft_targets)
+        return;
+    if (!softener_make(&together->softener, options->soft_targets, text->split,
+                       text->corpus->vocabulary.count, &error))
         error_die(&error);
+    together->listeners[together->count++] = softener_listener(&together->softener);
 }
 
-static void end_soft_targets(Softener *softener)
+static void together_finish(Together *together, const EvalOptions *options,
+                            const char *const *runs, const ScoreRow *rows)
 {
     Error error;
-    if (softener->runs > 0 && !softener_write(softener, &error))
+    (options->json ? ensemble_print_json : ensemble_print)(&together->ensemble, runs, rows);
+    if (options->soft_targets && !softener_write(&together->softener, &error))
         die("%s", error.text);
-    softener_free(softener);
+    ensemble_free(&together->ensemble);
+    softener_free(&together->softener);
 }
 
 /* Opens all runs, so that what is wrong with one is found before hours of reading. */
 static void check_runs(const EvalOptions *options, const char *const *runs, size_t count,
                        const char *name)
 {
-    LoadedModel first = {0}, loaded = {0};
+    LoadedModel first = {0}, later = {0};
     for (size_t i = 0; i < count; i++) {
         EvalOptions own = *options;
-        LoadedModel *here = i == 0 ? &first : &loaded;
-        open_run(here, &own, runs[i], name);
-        if (!vocabulary_equal(&first.checkpoint.vocabulary, &here->checkpoint.vocabulary) ||
-            here->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
+        LoadedModel *loaded = i == 0 ? &first : &later;
+        open_run(loaded, &own, runs[i], name);
+        if (!vocabulary_equal(&first.checkpoint.vocabulary, &loaded->checkpoint.vocabulary) ||
+            loaded->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
             die("%s: its tokenizer or --trim differs from that of %s; an average needs the "
                 "same tokens, so score the runs one by one",
                 runs[i], runs[0]);
         if (i > 0)
-            loaded_close(here);
+            loaded_close(loaded);
     }
     loaded_close(&first);
 }
 
-/* Scores each run by its own protocol, and the average of what they predict, which
- * --soft-targets stores. One model at a time is in memory. */
-static void score_average(const EvalOptions *options, const char *const *runs, size_t count,
-                          const char *name)
+/* Scores a run in all ways that the options ask for, prints the rows unless there is an average
+ * to print, and saves them. Returns the row of the model alone. */
+static ScoreRow score_run(const EvalOptions *options, const LoadedModel *loaded,
+                          const char *run, const ScoredText *text, const Together *together)
+{
+    ScoreRow rows[WAYS_MOST];
+    size_t all = ways_score(rows, options, loaded, text, together->listeners, together->count),
+           count = 0;
+    check_text(text->corpus);
+    while (count < all && isfinite(rows[count].score.nats))
+        count++;
+    if (count > 0 && together->count == 0)
+        (options->json ? score_rows_print_json : score_rows_print)(rows, count, text);
+    if (count > 0)
+        note(rows, count, text, options, run, &loaded->checkpoint);
+    if (count < all)
+        die_of_loss(run, &rows[count]);
+    return rows[0];
+}
+
+/* Scores each run by its own protocol and, of several or with --soft-targets, the average of
+ * what they predict. One model at a time is in memory. */
+static void score_runs(const EvalOptions *options, const char *const *runs, const char *name)
 {
     Corpus corpus;
     ScoredText text = {.corpus = &corpus};
-    Ensemble ensemble = {0};
-    Softener softener = {0};
-    check_runs(options, runs, count, name);
-    for (size_t i = 0; i < count; i++) {
+    Together together = {0};
+    ScoreRow *rows = NULL;
+    bool averages = options->runs > 1 || options->soft_targets;
+    if (averages)
+        check_runs(options, runs, options->runs, name);
+    for (size_t i = 0; i < options->runs; i++) {
         LoadedModel loaded;
         EvalOptions own = *options;
         open_run(&loaded, &own, runs[i], name);
-        const Checkpoint *checkpoint = &loaded.checkpoint;
-        if (i == 0) {
-            text.split = load_text(&corpus, name, options, checkpoint);
-            ensemble_make(&ensemble, count, text.split);
-            begin_soft_targets(&softener, options, text.split, corpus.vocabulary.count);
-        }
-        const ScoreListener listener = softener_listener(&softener);
-        const ScoreRow *row = ensemble_read(&ensemble, runs[i], &own, &loaded.model,
-                                            vocabulary_start(&checkpoint->vocabulary),
-                                            options->soft_targets ? &listener : NULL);
-        check_text(&corpus);
-        if (!isfinite(row->score.nats))
-            die_of_loss(runs[i], row);
-        note(row, 1, &text, options, runs[i], checkpoint);
+        if (i == 0)
+            text.split = load_text(&corpus, name, &own, &loaded.checkpoint);
+        if (i == 0 && averages)
+            together_make(&together, options, &text);
+        arrput(rows, score_run(&own, &loaded, runs[i], &text, &together));
         loaded_close(&loaded);
     }
-    if (options->json)
-        ensemble_print_json(&ensemble);
-    else
-        ensemble_print(&ensemble);
-    ensemble_free(&ensemble);
-    end_soft_targets(&softener);
+    if (averages)
+        together_finish(&together, options, runs, rows);
+    arrfree(rows);
     corpus_free(&corpus);
-}
-
-static void score_runs(EvalOptions *options, const CommandLine *line)
-{
-    Error error;
-    size_t runs = options->runs = line->operand_count - 1;
-    const char *name = line->operands[runs];
-    if (!gemm_set_precision((GemmPrecision)options->precision, &error))
-        die("%s", error.text);
-    team_start(options->threads);
-    if (runs == 1 && !options->soft_targets)
-        score_run(options, line->operands[0], name);
-    else
-        score_average(options, line->operands, runs, name);
-    team_stop();
 }
 
 static void score_baseline(EvalOptions *options, const char *name)
@@ -314,14 +303,21 @@ int main(int argc, char **argv)
     EvalOptions options = {0};
     OptionGroup groups[EVAL_GROUPS];
     CommandLine line;
+    Error error;
     eval_options_groups(&options, groups);
     program_read_command_line(&about, groups, EVAL_GROUPS, argc, argv, &line);
     options.corpus.tokenizer_given = command_line_value(&line, "tokens") != NULL;
     eval_options_check(&options, groups, &line);
-    if (options.baseline)
+    if (options.baseline) {
         score_baseline(&options, line.operands[0]);
-    else
-        score_runs(&options, &line);
+    } else {
+        options.runs = line.operand_count - 1;
+        if (!gemm_set_precision((GemmPrecision)options.precision, &error))
+            die("%s", error.text);
+        team_start(options.threads);
+        score_runs(&options, line.operands, line.operands[options.runs]);
+        team_stop();
+    }
     options_free_texts(groups, EVAL_GROUPS);
     command_line_free(&line);
     program_finish_output();

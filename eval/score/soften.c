@@ -133,7 +133,7 @@ static void soften_rows(Softener *softener, size_t rows)
     softener->at += rows;
 }
 
-static void hear(void *context, Pass *pass)
+static void add_batch(void *context, Pass *pass)
 {
     Softener *softener = context;
     if (softener->at == 0)
@@ -152,7 +152,7 @@ static void hear(void *context, Pass *pass)
 
 ScoreListener softener_listener(Softener *softener)
 {
-    return (ScoreListener){hear, softener};
+    return (ScoreListener){add_batch, softener};
 }
 
 bool softener_write(Softener *softener, Error *error)

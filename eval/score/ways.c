@@ -1,74 +1,151 @@
 #include "eval/score/ways.h"
-#include "eval/score/cache.h"
-#include "eval/score/dynamic.h"
-#include "models/score.h"
-#include "eval/score/temperature.h"
+#include "src/base/memory.h"
 
-/* One reading serves the model alone, the temperature and the cache. */
-typedef struct Readers {
-    ScoreListener listeners[WAYS_MOST];
-    size_t count;
-    Temperatures temperatures;
-    Cache cache;
-    CacheSettings cache_settings;
-} Readers;
+#include <math.h>
+#include <stdlib.h>
 
-static bool wants_temperature(const EvalOptions *options)
+/* --- temperature --- */
+
+static void add_at_temperatures(void *context, Pass *pass)
 {
-    return options->temperature > 0 || options->tune_temperature;
+    Temperatures *temperatures = context;
+    for (size_t i = 0; i < temperatures->count; i++)
+        temperatures->nats[i] += pass_loss_at(pass, temperatures->at[i]);
 }
 
-static void make_readers(Readers *readers, const EvalOptions *options, Scorer *scorer,
-                         const CorpusSplit *valid)
+ScoreListener temperatures_listener(Temperatures *temperatures)
 {
-    *readers = (Readers){.cache_settings = {options->cache_theta, options->cache_lambda}};
-    if (wants_temperature(options)) {
-        double temperature = options->tune_temperature ? temperature_tune(scorer, valid)
-                                                       : options->temperature;
-        readers->temperatures = (Temperatures){.at = {temperature}, .count = 1};
-        readers->listeners[readers->count++] = temperatures_listener(&readers->temperatures);
+    return (ScoreListener){add_at_temperatures, temperatures};
+}
+
+#define TEMPERATURE_STEP 1.08 /* from one temperature to the next */
+#define TEMPERATURE_MOST 16.0
+
+static Temperatures around(double centre)
+{
+    Temperatures temperatures = {.count = TEMPERATURES_MOST};
+    for (int i = 0; i < TEMPERATURES_MOST; i++)
+        temperatures.at[i] = centre * pow(TEMPERATURE_STEP, i - TEMPERATURES_MOST / 2);
+    return temperatures;
+}
+
+static size_t lowest(const double *nats, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++)
+        best = nats[i] < nats[best] ? i : best;
+    return best;
+}
+
+/* The minimum of the parabola through three points, of which the middle one is the lowest. */
+static double vertex(const double x[3], const double y[3])
+{
+    double left = (x[1] - x[0]) * (y[1] - y[2]), right = (x[1] - x[2]) * (y[1] - y[0]);
+    double bend = left - right;
+    if (bend == 0)
+        return x[1];
+    return x[1] - ((x[1] - x[0]) * left - (x[1] - x[2]) * right) / (2 * bend);
+}
+
+static double between(const Temperatures *temperatures, size_t best)
+{
+    double inverse[3];
+    for (size_t i = 0; i < 3; i++)
+        inverse[i] = 1 / temperatures->at[best - 1 + i];
+    return 1 / vertex(inverse, temperatures->nats + best - 1);
+}
+
+static double rounded(double temperature)
+{
+    const double thousand = 1000;
+    return round(temperature * thousand) / thousand;
+}
+
+double temperature_tune(Scorer *scorer, const CorpusSplit *split)
+{
+    double centre = 1;
+    while (centre < TEMPERATURE_MOST && centre > 1 / TEMPERATURE_MOST) {
+        Temperatures temperatures = around(centre);
+        ScoreListener listener = temperatures_listener(&temperatures);
+        scorer_score(scorer, split, &listener, 1);
+        size_t best = lowest(temperatures.nats, temperatures.count);
+        if (!isfinite(temperatures.nats[best]))
+            return 1;
+        if (best > 0 && best < temperatures.count - 1)
+            return rounded(between(&temperatures, best));
+        centre = temperatures.at[best];
     }
-    if (options->cache > 0) {
-        if (options->tune_cache)
-            readers->cache_settings = cache_tune(scorer, valid, options->cache);
-        CacheGrid grid = cache_grid_of(readers->cache_settings);
-        cache_make(&readers->cache, &scorer->pass, options->cache, &grid);
-        readers->listeners[readers->count++] = cache_listener(&readers->cache);
+    return rounded(centre);
+}
+
+/* --- ensemble --- */
+
+void ensemble_make(Ensemble *ensemble, const CorpusSplit *split)
+{
+    size_t scored = split_scored(split);
+    *ensemble = (Ensemble){.split = split,
+                           .logs = memory_take(scored, sizeof *ensemble->logs, "the average")};
+    for (size_t i = 0; i < scored; i++)
+        ensemble->logs[i] = -INFINITY;
+}
+
+void ensemble_free(Ensemble *ensemble)
+{
+    free(ensemble->logs);
+    *ensemble = (Ensemble){0};
+}
+
+/* log(e^a + e^b); probabilities of zero are allowed. */
+static double log_sum(double a, double b)
+{
+    double most = fmax(a, b);
+    return isinf(most) ? most : most + log1p(exp(fmin(a, b) - most));
+}
+
+/* Batches follow each other in the order of the text. */
+static void add_probabilities(void *context, Pass *pass)
+{
+    Ensemble *ensemble = context;
+    for (size_t n = 0; n < pass->scored.count; n++) {
+        double *log = &ensemble->logs[ensemble->at++];
+        *log = log_sum(*log, -(double)pass->row_loss[pass->scored.rows[n]]);
+    }
+    if (ensemble->at == split_scored(ensemble->split)) {
+        ensemble->runs++;
+        ensemble->at = 0;
     }
 }
 
-static ScoreRow temperature_row(ScoreRow row, const EvalOptions *options,
-                                const Temperatures *temperatures)
+ScoreListener ensemble_listener(Ensemble *ensemble)
 {
-    row.score.nats = temperatures->nats[0];
-    row.settings[0] = (WaySetting){"temperature", temperatures->at[0],
-                                   options->tune_temperature};
-    row.setting_count = 1;
-    return row;
+    return (ScoreListener){add_probabilities, ensemble};
 }
 
-static ScoreRow cache_row(ScoreRow row, const EvalOptions *options, const Readers *readers)
+double ensemble_nats(const Ensemble *ensemble)
 {
-    row.score.nats = readers->cache.grid.nats[0][0];
-    row.settings[0] = (WaySetting){"cache", (double)options->cache, false};
-    row.settings[1] = (WaySetting){"theta", readers->cache_settings.theta, options->tune_cache};
-    row.settings[2] = (WaySetting){"lambda", readers->cache_settings.lambda,
-                                   options->tune_cache};
-    row.setting_count = 3;
-    return row;
+    double nats = 0, models = log((double)ensemble->runs);
+    for (size_t i = 0; i < split_scored(ensemble->split); i++)
+        nats += models - ensemble->logs[i];
+    return nats;
+}
+
+/* --- the rows --- */
+
+static void add_setting(ScoreRow *row, const char *name, double value, bool found)
+{
+    row->settings[row->setting_count++] = (WaySetting){name, value, found};
 }
 
 static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
-                            const Model *model, const Corpus *corpus, const CorpusSplit *split)
+                            const Model *model, int32_t prime, const ScoredText *text)
 {
     ScoreRow row = *plain;
-    const Protocol protocol = {options->window, options->dynamic_segment, 1,
-                               vocabulary_start(&corpus->vocabulary)};
-    DynamicOptions how = {options->dynamic_lr, options->dynamic_decay, options->dynamic_epsilon,
-                          options->dynamic_statistics};
+    const Corpus *corpus = text->corpus;
+    const Protocol protocol = {options->window, options->dynamic_segment, 1, prime};
+    DynamicOptions how = options->dynamic_settings;
     if (options->tune_dynamic)
         how = dynamic_tune(model, &protocol, &how, &corpus->valid, &corpus->train);
-    row.score = dynamic_score(model, &protocol, &how, split, &corpus->train);
+    row.score = dynamic_score(model, &protocol, &how, text->split, &corpus->train);
     if (!(row.score.nats < plain->score.nats))
         print_warning(
             "dynamic evaluation with a --dynamic-lr of %g does no better than the model as it "
@@ -76,37 +153,74 @@ static ScoreRow dynamic_row(const ScoreRow *plain, const EvalOptions *options,
             how.rate,
             options->tune_dynamic ? "" : "; --tune-dynamic searches for a better one");
     row.stride = protocol.stride;
-    row.settings[0] = (WaySetting){"dynamic", (double)protocol.stride, false};
-    row.settings[1] = (WaySetting){"lr", how.rate, options->tune_dynamic};
-    row.settings[2] = (WaySetting){"decay", how.decay, options->tune_dynamic};
-    row.settings[3] = (WaySetting){"epsilon", how.epsilon, false};
-    row.settings[4] = (WaySetting){"statistics", (double)how.statistics, false};
-    row.setting_count = 5;
+    add_setting(&row, "dynamic", (double)protocol.stride, false);
+    add_setting(&row, "lr", how.rate, options->tune_dynamic);
+    add_setting(&row, "decay", how.decay, options->tune_dynamic);
+    add_setting(&row, "epsilon", how.epsilon, false);
+    add_setting(&row, "statistics", (double)how.statistics, false);
     return row;
 }
 
-size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options, const Model *model,
-                  const Corpus *corpus, const CorpusSplit *split)
+/* One reading serves the model alone, the temperature, the cache and other listeners. */
+static size_t score_together(ScoreRow rows[WAYS_MOST], const EvalOptions *options,
+                             Scorer *scorer, const ScoredText *text,
+                             const ScoreListener *others, size_t other_count)
+{
+    enum { OTHERS = 2 };
+    ScoreListener listeners[WAYS_MOST + OTHERS];
+    const CorpusSplit *valid = &text->corpus->valid;
+    bool tempers = options->temperature > 0 || options->tune_temperature;
+    Temperatures temperatures = {.at = {options->temperature}, .count = 1};
+    Cache cache = {0};
+    CacheSettings settings = options->cache_settings;
+    size_t heard = 0, count = 1;
+    for (; heard < other_count; heard++)
+        listeners[heard] = others[heard];
+    if (options->tune_temperature)
+        temperatures.at[0] = temperature_tune(scorer, valid);
+    if (tempers)
+        listeners[heard++] = temperatures_listener(&temperatures);
+    if (options->tune_cache)
+        settings = cache_tune(scorer, valid, options->cache);
+    CacheGrid grid = cache_grid_of(settings);
+    if (options->cache > 0) {
+        cache_make(&cache, &scorer->pass, options->cache, &grid);
+        listeners[heard++] = cache_listener(&cache);
+    }
+    rows[0].score = scorer_score(scorer, text->split, listeners, heard);
+    if (tempers) {
+        ScoreRow *row = &rows[count++];
+        *row = rows[0];
+        row->score.nats = temperatures.nats[0];
+        add_setting(row, "temperature", temperatures.at[0], options->tune_temperature);
+    }
+    if (options->cache > 0) {
+        ScoreRow *row = &rows[count++];
+        *row = rows[0];
+        row->score.nats = cache.grid.nats[0][0];
+        add_setting(row, "cache", (double)options->cache, false);
+        add_setting(row, "theta", settings.theta, options->tune_cache);
+        add_setting(row, "lambda", settings.lambda, options->tune_cache);
+    }
+    cache_free(&cache);
+    return count;
+}
+
+size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options,
+                  const LoadedModel *loaded, const ScoredText *text,
+                  const ScoreListener *others, size_t other_count)
 {
     Scorer scorer;
-    Readers readers;
-    size_t count = 1, streams = model->config.carry_state ? options->batch : 0;
-    const Protocol protocol = {options->window, options->stride, options->batch,
-                               vocabulary_start(&corpus->vocabulary)};
+    const Model *model = &loaded->model;
+    int32_t prime = vocabulary_start(&loaded->checkpoint.vocabulary);
+    const Protocol protocol = {options->window, options->stride, options->batch, prime};
+    rows[0] = (ScoreRow){.window = options->window,
+                         .stride = options->stride,
+                         .carried_streams = model->config.carry_state ? options->batch : 0};
     scorer_make(&scorer, model, &protocol);
-    make_readers(&readers, options, &scorer, &corpus->valid);
-    rows[0] = (ScoreRow){
-        .score = scorer_score(&scorer, split, readers.listeners, readers.count),
-        .window = options->window,
-        .stride = options->stride,
-        .carried_streams = streams};
-    if (wants_temperature(options))
-        rows[count++] = temperature_row(rows[0], options, &readers.temperatures);
-    if (options->cache > 0)
-        rows[count++] = cache_row(rows[0], options, &readers);
-    cache_free(&readers.cache);
+    size_t count = score_together(rows, options, &scorer, text, others, other_count);
     scorer_free(&scorer);
     if (options->dynamic)
-        rows[count++] = dynamic_row(&rows[0], options, model, corpus, split);
+        rows[count++] = dynamic_row(&rows[0], options, model, prime, text);
     return count;
 }

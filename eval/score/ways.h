@@ -1,10 +1,64 @@
-/* Scores one split of a corpus in all ways that the options request: a row for each. */
+/* Ways of scoring a split of a corpus, each a row: the model alone, with a temperature, with a
+ * neural cache, with dynamic evaluation; several models as an ensemble. The options of eval say
+ * which.
+ *
+ * Temperature scaling divides every logit by T before the softmax. A model trained for long is
+ * overconfident, one trained with heavy dropout underconfident; one number corrects that. The
+ * loss is a convex function of 1 / T, so there is one best temperature. It must be tuned on
+ * another text than the one scored.
+ *
+ * An ensemble is the average of the probabilities that several models predict,
+ *
+ *   p(w) = (p_1(w) + ... + p_M(w)) / M
+ *
+ * for each token of a text. Models that make different mistakes predict better together than
+ * the best of them alone. */
 #ifndef LINNET_WAYS_H
 #define LINNET_WAYS_H
 
-#include "eval/score/options.h"
-#include "models/score.h"
+#include "eval/score/cache.h"
+#include "eval/score/dynamic.h"
+#include "models/checkpoint.h"
 #include "src/base/json.h"
+
+/* --- the options --- */
+
+typedef struct EvalOptions {
+    size_t split, threads;
+    bool json;
+    CorpusOptions corpus; /* what a checkpoint fixes is for the baseline only */
+
+    size_t runs; /* to score: of several, the average too */
+    size_t window, stride, batch, carry_state, precision;
+
+    double temperature; /* 0: none */
+    bool tune_temperature;
+    size_t cache; /* 0: none */
+    CacheSettings cache_settings;
+    bool tune_cache;
+    bool dynamic;
+    DynamicOptions dynamic_settings;
+    size_t dynamic_segment;
+    bool tune_dynamic;
+
+    char *soft_targets; /* the file to write; NULL: none */
+    bool baseline;
+    size_t order;
+} EvalOptions;
+
+typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
+
+enum { EVAL_GROUPS = 6 };
+void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);
+
+/* These exit with an error on contradictory options. */
+void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVAL_GROUPS],
+                        const CommandLine *line);
+/* Completes the protocol with the model's defaults, and sets whether the model carries its
+ * state. */
+void eval_options_settle(EvalOptions *options, ModelConfig *config);
+
+/* --- the ways --- */
 
 /* A setting of a way of scoring; the first one is named after the way. */
 typedef struct WaySetting {
@@ -25,25 +79,57 @@ typedef struct ScoreRow {
 /* The model alone, with a temperature, with a cache, with dynamic evaluation. */
 enum { WAYS_MOST = 4 };
 
-/* The options must be complete. The first row is the model alone; returns the number of rows.
- */
-size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options, const Model *model,
-                  const Corpus *corpus, const CorpusSplit *split);
-
-/* The scored text, for printing. */
+/* A corpus, and the split of it that is scored. */
 typedef struct ScoredText {
     const Corpus *corpus;
-    const CorpusSplit *split; /* of it */
+    const CorpusSplit *split;
 } ScoredText;
 
-/* "window 128, stride 32"; the caller frees. */
-char *score_row_protocol(const ScoreRow *row);
-/* Adds the figures of the row and its protocol to an object. */
-void score_row_add_json(json_t *object, const ScoreRow *row, const CorpusSplit *split);
+/* The options must be complete. The first row is the model alone, whose reading other
+ * listeners, at most two, get too; returns the number of rows. */
+size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options,
+                  const LoadedModel *loaded, const ScoredText *text,
+                  const ScoreListener *others, size_t other_count);
+
+/* Several temperatures share one reading of the text: only the head is computed for each. */
+enum { TEMPERATURES_MOST = 5 };
+
+typedef struct Temperatures {
+    double at[TEMPERATURES_MOST], nats[TEMPERATURES_MOST]; /* zeros before a text is read */
+    size_t count;
+} Temperatures;
+
+/* Adds up the nats while a text is scored. */
+ScoreListener temperatures_listener(Temperatures *temperatures);
+/* The temperature with the lowest loss of a text, to three decimals, between 1/16 and 16.
+ * Searches in steps of 8 % from 1 on, and between steps by a parabola. */
+double temperature_tune(Scorer *scorer, const CorpusSplit *split);
+
+typedef struct Ensemble {
+    const CorpusSplit *split;
+    double *logs; /* (scored tokens) the log of the sum of the runs' probabilities */
+    size_t runs;  /* that have read the whole text */
+    size_t at;    /* the next token */
+} Ensemble;
+
+/* The text must outlive it. */
+void ensemble_make(Ensemble *ensemble, const CorpusSplit *split);
+void ensemble_free(Ensemble *ensemble);
+/* Adds what a run predicts while it scores the text; one run after another. */
+ScoreListener ensemble_listener(Ensemble *ensemble);
+/* The nats of the text by the average of all. */
+double ensemble_nats(const Ensemble *ensemble);
+
+/* --- printing --- */
 
 /* Print to stdout; the first row is the model alone. */
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);
 void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text);
+
+/* A line for each run alone, (runs) of them, and one for the average. */
+void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
+void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
+                         const ScoreRow *rows);
 
 /* Saves the rows with finite scores in the run directory. */
 void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
@@ -56,7 +142,5 @@ void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
 char *figures_text(double nats, const CorpusSplit *split);
 /* The same figures, the nats, and the size of the split. */
 json_t *figures_json(double nats, const CorpusSplit *split);
-/* Prints the size of the split, the protocol, such as "window 128, stride 32", and the nats. */
-void figures_print_size(const CorpusSplit *split, const char *protocol, double nats);
 
 #endif

@@ -1,5 +1,5 @@
-#include "eval/score/options.h"
-#include "models/score.h"
+/* The options of eval, and their checks. */
+#include "eval/score/ways.h"
 #include "src/math/gemm.h"
 
 #include <string.h>
@@ -57,10 +57,10 @@ static const Option way_rows[] = {
      .help = "neural cache (Grave et al.) of the last N hidden states; 0: none",
      .also = "neural-cache pointer",
      .common = true},
-    {.name = "cache-theta", OPTION_NUMBER(FIELD(cache_theta), 0, 1000, "0.01"),
+    {.name = "cache-theta", OPTION_NUMBER(FIELD(cache_settings.theta), 0, 1000, "0.01"),
      .help = "inverse temperature of the cache distribution (theta); 0: uniform",
      .also = "theta"},
-    {.name = "cache-lambda", OPTION_NUMBER(FIELD(cache_lambda), 0, 0.999, "0.15"),
+    {.name = "cache-lambda", OPTION_NUMBER(FIELD(cache_settings.lambda), 0, 0.999, "0.15"),
      .help = "interpolation weight of the cache (lambda)",
      .also = "lambda lambdah"},
     {.name = "tune-cache", OPTION_SWITCH(FIELD(tune_cache), "no"),
@@ -73,14 +73,14 @@ static const Option way_rows[] = {
      .common = true},
     {.name = "dynamic-segment", OPTION_WHOLE(FIELD(dynamic_segment), 0, 65536, "0"),
      .help = "segment length of dynamic evaluation in tokens; 0: the stride"},
-    {.name = "dynamic-lr", OPTION_NUMBER(FIELD(dynamic_lr), 0, 1e6, "0.0001"),
+    {.name = "dynamic-lr", OPTION_NUMBER(FIELD(dynamic_settings.rate), 0, 1e6, "0.0001"),
      .help = "learning rate of dynamic evaluation, scaled per weight by its RMS gradient"},
-    {.name = "dynamic-decay", OPTION_NUMBER(FIELD(dynamic_decay), 0, 1, "0.003"),
+    {.name = "dynamic-decay", OPTION_NUMBER(FIELD(dynamic_settings.decay), 0, 1, "0.003"),
      .help = "decay towards the trained weights per step"},
-    {.name = "dynamic-epsilon", OPTION_NUMBER(FIELD(dynamic_epsilon), 1e-6, 1e6, "0.1"),
+    {.name = "dynamic-epsilon", OPTION_NUMBER(FIELD(dynamic_settings.epsilon), 1e-6, 1e6, "0.1"),
      .help = "added to RMS gradients, as a share of their mean; small: rare words learn fast"},
     {.name = "dynamic-statistics",
-     OPTION_WHOLE(FIELD(dynamic_statistics), 1, OPTION_MOST, "200"),
+     OPTION_WHOLE(FIELD(dynamic_settings.statistics), 1, OPTION_MOST, "200"),
      .help = "training segments used to estimate the mean squared gradients"},
     {.name = "tune-dynamic", OPTION_SWITCH(FIELD(tune_dynamic), "no"),
      .help = "search learning rate and decay on the validation text, which is read about "

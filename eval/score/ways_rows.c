@@ -1,5 +1,7 @@
+/* The rows of scores, for people, for programs and for compare. */
 #include "eval/runs/scores.h"
 #include "eval/score/ways.h"
+#include "eval/show/markup.h"
 #include "src/base/file.h"
 #include "src/base/text.h"
 
@@ -38,12 +40,6 @@ json_t *figures_json(double nats, const CorpusSplit *split)
                      "bytes", json_count(split->bytes));
 }
 
-void figures_print_size(const CorpusSplit *split, const char *protocol, double nats)
-{
-    printf("%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %s; %.2f nats in all\n",
-           split->count, split->unknown, split->characters, split->bytes, protocol, nats);
-}
-
 /* --- rows for people --- */
 
 /* NaN for a text. */
@@ -60,7 +56,8 @@ static bool was_tuned(const ScoreRow *row)
     return found;
 }
 
-char *score_row_protocol(const ScoreRow *row)
+/* "window 128, stride 32"; the caller frees. */
+static char *protocol_of(const ScoreRow *row)
 {
     char *text = text_format("window %zu, stride %zu", row->window, row->stride);
     if (row->carried_streams)
@@ -71,7 +68,7 @@ char *score_row_protocol(const ScoreRow *row)
 
 static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 {
-    char *protocol = score_row_protocol(row), *figures = figures_text(row->score.nats, split);
+    char *protocol = protocol_of(row), *figures = figures_text(row->score.nats, split);
     printf("%s: accuracy %.2f %%, %s\n%zu answers, %zu of them right; %s; %.2f nats in all\n",
            split->name, 100 * score_accuracy(row->score), figures, row->score.tokens,
            row->score.right, protocol, row->score.nats);
@@ -81,9 +78,11 @@ static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
-    char *protocol = score_row_protocol(row), *figures = figures_text(row->score.nats, split);
+    char *protocol = protocol_of(row), *figures = figures_text(row->score.nats, split);
     printf("%s: %s\n", split->name, figures);
-    figures_print_size(split, protocol, row->score.nats);
+    printf("%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %s; %.2f nats in all\n",
+           split->count, split->unknown, split->characters, split->bytes, protocol,
+           row->score.nats);
     if (split->unknown > 0)
         printf(
             "Each unknown word is scored as one <unk>, with all its bytes: bits per character "
@@ -114,9 +113,29 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
         print_way(&rows[i], &rows[0], text);
 }
 
+void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
+{
+    const CorpusSplit *split = ensemble->split;
+    for (size_t i = 0; i < ensemble->runs; i++) {
+        char *protocol = protocol_of(&rows[i]);
+        char *figures = figures_text(rows[i].score.nats, split);
+        print_output("%s: %s; %s", runs[i], figures, protocol);
+        free(protocol);
+        free(figures);
+    }
+    if (ensemble->runs < 2)
+        return;
+    double nats = ensemble_nats(ensemble);
+    char *figures = figures_text(nats, split);
+    printf("%s, average of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->runs,
+           figures, nats);
+    free(figures);
+}
+
 /* --- rows for programs --- */
 
-void score_row_add_json(json_t *object, const ScoreRow *row, const CorpusSplit *split)
+/* Adds the figures of the row and its protocol to an object. */
+static void add_json(json_t *object, const ScoreRow *row, const CorpusSplit *split)
 {
     json_t *numbers = figures_json(row->score.nats, split);
     json_object_update(object, numbers);
@@ -133,18 +152,32 @@ static json_t *way_json(const ScoreRow *row, const CorpusSplit *split)
     for (size_t i = 0; i < row->setting_count; i++)
         json_object_set_new(way, row->settings[i].name, json_figure(row->settings[i].value));
     json_object_set_new(way, "tuned", json_boolean(was_tuned(row)));
-    score_row_add_json(way, row, split);
+    add_json(way, row, split);
     return way;
 }
 
 void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
     json_t *all = json_pack("{s:s}", "split", text->split->name);
-    score_row_add_json(all, &rows[0], text->split);
+    add_json(all, &rows[0], text->split);
     if (count > 1)
         json_object_set_new(all, "ways", json_array());
     for (size_t i = 1; i < count; i++)
         json_array_append_new(json_object_get(all, "ways"), way_json(&rows[i], text->split));
+    json_print(stdout, all);
+}
+
+void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
+                         const ScoreRow *rows)
+{
+    json_t *all = figures_json(ensemble_nats(ensemble), ensemble->split);
+    json_object_set_new(all, "split", json_string(ensemble->split->name));
+    json_object_set_new(all, "runs", json_array());
+    for (size_t i = 0; i < ensemble->runs; i++) {
+        json_t *run = json_pack("{s:o}", "run", markup_json(runs[i]));
+        add_json(run, &rows[i], ensemble->split);
+        json_array_append_new(json_object_get(all, "runs"), run);
+    }
     json_print(stdout, all);
 }
 
