@@ -316,7 +316,7 @@ char *checkpoint_path(const char *run, Error *error)
 /* --- a model to use --- */
 
 /* Training renames the checkpoints of its run: one may go away after it was found. */
-static bool open_checkpoint(Checkpoint *checkpoint, const char *run, Error *error)
+bool checkpoint_open_run(Checkpoint *checkpoint, const char *run, Error *error)
 {
     enum { TRIES = 3 };
     bool good = false;
@@ -331,7 +331,7 @@ static bool open_checkpoint(Checkpoint *checkpoint, const char *run, Error *erro
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
 {
     *loaded = (LoadedModel){0};
-    if (!open_checkpoint(&loaded->checkpoint, run, error))
+    if (!checkpoint_open_run(&loaded->checkpoint, run, error))
         return false;
     model_make(&loaded->model, &loaded->checkpoint.config);
     model_allocate(&loaded->model);

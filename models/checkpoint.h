@@ -72,6 +72,8 @@ bool checkpoint_has_text(const Checkpoint *checkpoint, const char *key,
 /* Resolves a command-line argument to a checkpoint: the file itself, or the best (else last,
  * else previous) checkpoint of a run directory. The caller frees it. */
 char *checkpoint_path(const char *run, Error *error);
+/* Opens that checkpoint. */
+bool checkpoint_open_run(Checkpoint *checkpoint, const char *run, Error *error);
 
 /* ---- A trained model, opened for use: settings, vocabulary and weights ---- */
 

@@ -243,7 +243,7 @@ static pid_t fork_owner(void)
     pid_t child = fork();
     if (child == 0) {
         Error error;
-        bool good = lock_take(run_path, &error);
+        bool good = lock_acquire(run_path, &error);
         if (write(ready[1], good ? "y" : "n", 1) == 1)
             pause();
         _exit(0);
@@ -260,14 +260,14 @@ START_TEST(run_directory_is_locked_by_one_process)
     Error error;
     pid_t child = fork_owner();
     char *owner = text_format("in use by process %ld;", (long)child);
-    ck_assert(!lock_take(run_path, &error));
+    ck_assert(!lock_acquire(run_path, &error));
     support_check_error(&error, run_path, owner);
-    ck_assert(!lock_take(run_path, &error)); /* the failed attempt changed nothing */
+    ck_assert(!lock_acquire(run_path, &error)); /* the failed attempt changed nothing */
     support_check_error(&error, run_path, owner);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert(is_there("lock")); /* the lock file is still there */
-    ck_assert_msg(lock_take(run_path, &error), "%s", error.text);
+    ck_assert_msg(lock_acquire(run_path, &error), "%s", error.text);
     lock_release();
     ck_assert(!is_there("lock"));
     lock_release(); /* a second release does nothing */
@@ -278,8 +278,8 @@ END_TEST
 START_TEST(released_lock_can_be_taken_again)
 {
     Error error;
-    ck_assert(lock_take(run_path, &error));
-    ck_assert_msg(lock_take(run_path, &error), "%s", error.text);
+    ck_assert(lock_acquire(run_path, &error));
+    ck_assert_msg(lock_acquire(run_path, &error), "%s", error.text);
     ck_assert(is_there("lock"));
     char *path = in_run("lock");
     ck_assert_int_eq(unlink(path), 0);
@@ -287,7 +287,7 @@ START_TEST(released_lock_can_be_taken_again)
     lock_release();
     ck_assert(is_there("lock")); /* no longer ours */
     free(path);
-    ck_assert(!lock_take("/nowhere/at/all", &error));
+    ck_assert(!lock_acquire("/nowhere/at/all", &error));
     support_check_error(&error, "/nowhere/at/all/lock", "cannot lock");
 }
 END_TEST

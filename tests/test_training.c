@@ -6,6 +6,7 @@
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
+#include "train/loop/init.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>
@@ -484,9 +485,11 @@ START_TEST(an_old_run_validates_on_the_whole_text)
     static const size_t expected[] = {0, 77, OPTION_AUTO};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         Settings settings = {0};
+        Init init;
         Error error;
         const CommandLine nothing = {0};
-        ck_assert_msg(settings_read(&settings, &nothing, resumed[i], &error), "%s", error.text);
+        ck_assert_msg(settings_read(&settings, &nothing, resumed[i], &init, &error), "%s",
+                      error.text);
         ck_assert_uint_eq(settings.train.eval_tokens, expected[i]);
         OptionGroup groups[GROUP_COUNT];
         settings_groups(&settings, groups);

@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 #include "eval/runs/rundata.h"
 #include "train/loop/folder.h"
+#include "train/loop/init.h"
 #include "train/loop/signals.h"
 #include "train/observers/observers.h"
 
@@ -210,9 +211,11 @@ static char *check(Series *series)
         Settings settings = {0};
         OptionGroup groups[GROUP_COUNT];
         Error error;
+        Init init;
         CommandLine one = line_of(series, i, false);
-        if (!settings_read(&settings, &one, NULL, &error))
+        if (!settings_read(&settings, &one, NULL, &init, &error))
             error_die(&error);
+        init_close(&init);
         if (!watch_check(&settings.session, &error) ||
             !gemm_set_precision((GemmPrecision)settings.train.precision, &error))
             die("%s", error.text);

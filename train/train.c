@@ -155,7 +155,7 @@ static Checkpoint open_run(const char *folder)
     Error error;
     if (!file_is_folder(folder))
         die("--resume %s: no such run directory", folder);
-    bool good = (!ranks_first() || lock_take(folder, &error)) &&
+    bool good = (!ranks_first() || lock_acquire(folder, &error)) &&
                 folder_open_checkpoint(&checkpoint, folder, &error);
     if (!good)
         die("%s", error.text);
@@ -163,14 +163,14 @@ static Checkpoint open_run(const char *folder)
 }
 
 static void read_settings(Settings *settings, const CommandLine *line,
-                          const Checkpoint *checkpoint)
+                          const Checkpoint *checkpoint, Init *init)
 {
     Error error;
     const char *resumed = checkpoint ? checkpoint_extra(checkpoint, TRAINING_KEY) : NULL;
     if (line->operand_count > 1)
         die_usage("one corpus at a time, not '%s' and '%s'", line->operands[0],
                   line->operands[1]);
-    if (!settings_read(settings, line, resumed, &error))
+    if (!settings_read(settings, line, resumed, init, &error))
         error_die(&error);
     if (!settings->train.corpus)
         die_usage("a corpus is missing: train [OPTIONS] CORPUS, for example toy");
@@ -283,10 +283,10 @@ static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view
 
 /* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
 static void read_all(Settings *settings, StopAfter *stop, const CommandLine *line,
-                     const Checkpoint *checkpoint)
+                     const Checkpoint *checkpoint, Init *init)
 {
     Error error;
-    read_settings(settings, line, checkpoint);
+    read_settings(settings, line, checkpoint, init);
     if (!stop_after_read(stop, settings->session.stop_after, &error))
         die_usage("%s", error.text);
     if (!watch_check(&settings->session, &error) ||
@@ -303,13 +303,10 @@ static int train_one(const CommandLine *line)
     StopAfter stop;
     const char *resumed = command_line_value(line, "resume");
     Checkpoint checkpoint = {0};
-    Init init = {0};
+    Init init;
     if (resumed)
         checkpoint = open_run(resumed);
-    read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL);
-    if (!resumed && trainer.settings.train.init &&
-        !init_open(&init, trainer.settings.train.init, &error))
-        die("%s", error.text);
+    read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL, &init);
     ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
     ranks_start_team(session->threads);

@@ -299,7 +299,7 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     set_paths(folder, path);
     free(path);
     char *log = file_join(folder->path, RUN_LOG);
-    bool good = lock_take(folder->path, error) && write_settings(run, folder->path, error) &&
+    bool good = lock_acquire(folder->path, error) && write_settings(run, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
     if (!good)
         remove_new(folder->path);
@@ -348,6 +348,6 @@ bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *e
     if (mkdir(folder->path, 0777) != 0 && errno != EEXIST)
         return error_set(error, "%s: the run directory is gone and cannot be made again: %s",
                          folder->path, strerror(errno));
-    return lock_take(folder->path, error) && write_settings(run, folder->path, error) &&
+    return lock_acquire(folder->path, error) && write_settings(run, folder->path, error) &&
            runlog_restore(&folder->log, error);
 }

@@ -4,14 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool init_open(Init *init, const char *run, Error *error)
-{
-    char *path = checkpoint_path(run, error);
-    init->is_open = path && checkpoint_open(&init->checkpoint, path, error);
-    free(path);
-    return init->is_open;
-}
-
 void init_close(Init *init)
 {
     if (init->is_open)
@@ -50,8 +42,8 @@ static bool inherits_tokenizer(const TrainOptions *preset, const CommandLine *li
 
 /* What a conversion has in place of the run's settings. Unless a corpus is named, the text is
  * the run's, too. */
-static bool take_recipe(const Init *init, Settings *settings, const char *run, bool other_text,
-                        Error *error)
+static bool apply_recipe(const Init *init, Settings *settings, const char *run, bool other_text,
+                         Error *error)
 {
     OptionGroup groups[GROUP_COUNT];
     const char *text = checkpoint_extra(&init->checkpoint, TRAINING_KEY);
@@ -94,8 +86,8 @@ static bool take_recipe(const Init *init, Settings *settings, const char *run, b
     return good;
 }
 
-bool init_take(Init *init, Settings *settings, const Settings *preset, const CommandLine *line,
-               Error *error)
+bool init_apply(Init *init, Settings *settings, const Settings *preset, const CommandLine *line,
+                Error *error)
 {
     OptionGroup groups[GROUP_COUNT];
     const char *convert = command_line_value(line, "convert"), *run = convert;
@@ -109,10 +101,12 @@ bool init_take(Init *init, Settings *settings, const Settings *preset, const Com
         return true;
     init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
     settings_groups(settings, groups);
-    init->unreadable = !init_open(init, run, error);
+    init->is_named = true;
+    init->is_open = checkpoint_open_run(&init->checkpoint, run, error);
     bool other_text = line->operand_count > 0 || command_line_value(line, "corpus") ||
                       preset->train.corpus;
-    return init->is_open && (!convert || take_recipe(init, settings, run, other_text, error)) &&
+    return init->is_open &&
+           (!convert || apply_recipe(init, settings, run, other_text, error)) &&
            adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
            (!inherits_tokenizer(&preset->train, line) ||
             adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));

@@ -67,7 +67,7 @@ static bool try_lock_for_a_while(int fd)
 }
 
 /* Opens and locks the file; *fd is -1 if the caller must try again. */
-static bool take_file(int *fd, const char *path, const char *folder, Error *error)
+static bool acquire_file(int *fd, const char *path, const char *folder, Error *error)
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*fd < 0)
@@ -92,14 +92,14 @@ static void sign(int fd)
     free(owner);
 }
 
-bool lock_take(const char *folder, Error *error)
+bool lock_acquire(const char *folder, Error *error)
 {
     static bool at_exit;
     lock_release();
     char *path = file_join(folder, "lock");
     int fd = -1;
     while (fd < 0)
-        if (!take_file(&fd, path, folder, error)) {
+        if (!acquire_file(&fd, path, folder, error)) {
             free(path);
             return false;
         }

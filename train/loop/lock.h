@@ -10,7 +10,7 @@
 
 /* Releases the lock held so far. Fails if another process keeps the directory locked for some
  * seconds. */
-bool lock_take(const char *folder, Error *error);
+bool lock_acquire(const char *folder, Error *error);
 
 /* exit() also does this. */
 void lock_release(void);

@@ -33,7 +33,7 @@ typedef struct TrainOptions {
 /* Weight averaging: an average of the weights often predicts better than the last weights. */
 typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind;
 
-/* Whose tokenizer a run with --init has. settings_read resolves auto. */
+/* Whose tokenizer a run with --init has. settings_read (init.h) resolves auto. */
 typedef enum InitTokens { INIT_TOKENS_AUTO, INIT_TOKENS_RUN, INIT_TOKENS_TEXT } InitTokens;
 
 /* On a NaN or infinite loss or gradient. */
@@ -68,13 +68,6 @@ void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT]);
 
 /* The stored settings as a file of lines "name = value"; the caller frees. */
 char *settings_text(const Settings *settings);
-
-/* Fills the settings from defaults, the model that --init names, the preset or the resumed
- * run's text, and the command line, in this order. Resuming, a fixed setting that the command
- * line changes is an error, unless it extends the run: then settings->before has the old
- * values. What fails is the command line, unless the checkpoint of --init cannot be opened. */
-bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
-                   Error *error);
 
 /* --stop-after: a number of steps, or a time. */
 typedef struct StopAfter {

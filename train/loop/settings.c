@@ -191,7 +191,7 @@ static bool read_base(Settings *settings, Settings *base, const CommandLine *lin
         return init_refuse(line, error) && read_resumed(base_groups, resumed, error) &&
                read_resumed(groups, resumed, error);
     return (!preset || read_preset(base_groups, preset, error)) &&
-           init_take(init, settings, base, line, error) &&
+           init_apply(init, settings, base, line, error) &&
            (!preset || read_preset(groups, preset, error));
 }
 
@@ -219,15 +219,15 @@ static bool settle_task(Settings *settings, const CommandLine *line, Error *erro
     return true;
 }
 
-bool settings_read(Settings *settings, const CommandLine *line, const char *resumed,
+bool settings_read(Settings *settings, const CommandLine *line, const char *resumed, Init *init,
                    Error *error)
 {
     Settings base = {0};
-    Init init = {0};
+    *init = (Init){0};
     OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
     settings_groups(settings, groups);
     settings_groups(&base, base_groups);
-    bool good = read_base(settings, &base, line, resumed, &init, error) &&
+    bool good = read_base(settings, &base, line, resumed, init, error) &&
                 options_apply(groups, GROUP_COUNT, line, error);
     if (good && line->operand_count == 1)
         good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
@@ -238,12 +238,13 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     if (good && resumed)
         good = keeps_fixed(base_groups, groups, line, settings->before.changed, error);
     options_free_texts(base_groups, GROUP_COUNT);
-    good = good && check_names(settings, error) && init_settle(&init, settings, line, error) &&
+    good = good && check_names(settings, error) && init_settle(init, settings, line, error) &&
            config_check(&settings->model, error) && config_check_own(&settings->model, error) &&
-           init_check(&init, settings, error) && check_together(settings, error) &&
+           init_check(init, settings, error) && check_together(settings, error) &&
            check_shards(&settings->train, error) && check_effects(settings, line, error);
-    init_close(&init);
-    error->usage = !init.unreadable;
+    error->usage = !init->is_named || init->is_open;
+    if (!good)
+        init_close(init);
     return good;
 }
 

@@ -121,7 +121,7 @@ void trainer_skip(Trainer *trainer);
 /* Whether weights are averaged: with --average, or --cycles. */
 bool trainer_averages(const TrainOptions *train);
 /* Adds the current weights, if they are among those that are averaged. */
-void trainer_take_average(Trainer *trainer);
+void trainer_add_to_average(Trainer *trainer);
 /* The average of the weights, if it is what is validated and saved as the best model; else
  * NULL: nothing is averaged yet, or the schedule is within a cycle. */
 real *trainer_average(const Trainer *trainer);

@@ -285,7 +285,7 @@ static void extend(Trainer *t)
     if (t->extension.restarts_average)
         t->progress.averaged = 0;
     if (t->progress.averaged == 0 && trainer_ends_cycle(t, t->progress.step))
-        trainer_take_average(t); /* of a finished schedule, which gets cycles */
+        trainer_add_to_average(t); /* of a finished schedule, which gets cycles */
     record(t);
 }
 

@@ -34,7 +34,7 @@ static BatchCount fill_shard(Trainer *t, size_t shard, size_t epoch, size_t inde
 }
 
 /* The soft targets of the shard are read; few of them are still in use. */
-static void leave_soft_targets(const Trainer *t)
+static void end_read_soft_targets(const Trainer *t)
 {
     size_t context = t->pass.length, record = 2 * t->soft.listed * sizeof **t->records;
     for (size_t i = 0; i < t->pass.rows; i += context)
@@ -43,7 +43,7 @@ static void leave_soft_targets(const Trainer *t)
 }
 
 /* Points the pass to the carried states of the shard: where they start, and where they go. */
-static void take_up_carried(Trainer *t, size_t shard, size_t batch)
+static void restore_carried(Trainer *t, size_t shard, size_t batch)
 {
     size_t reals = t->pass.states_reals;
     if (batch == 0)
@@ -53,7 +53,7 @@ static void take_up_carried(Trainer *t, size_t shard, size_t batch)
     pass_move(&t->pass, batch * t->pass.length);
 }
 
-static void leave_carried(Trainer *t, size_t shard)
+static void store_carried(Trainer *t, size_t shard)
 {
     size_t reals = t->pass.states_reals;
     memcpy(t->carried_next + shard * reals, t->pass.states, reals * sizeof(real));
@@ -85,18 +85,18 @@ static size_t compute_shard(Trainer *t, size_t shard)
     ShardSum *sum = &t->shard_sums[shard];
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
     if (t->pass.carries)
-        take_up_carried(t, shard, first);
+        restore_carried(t, shard, first);
     while (i < train->accumulate && first + i < t->batches_per_epoch && isfinite(sum->nats)) {
         BatchCount filled = fill_shard(t, shard, epoch, first + i);
         sum->tokens.read += filled.read;
         sum->tokens.targets += trainer_matches(t) ? filled.read : filled.targets;
         sum->nats += add_gradients(t, random_subkey(key, i * train->shards + shard));
         if (t->records)
-            leave_soft_targets(t);
+            end_read_soft_targets(t);
         i++;
     }
     if (t->pass.carries)
-        leave_carried(t, shard);
+        store_carried(t, shard);
     return i;
 }
 
@@ -189,7 +189,7 @@ static bool is_averaged(const Trainer *t)
 
 /* Adds the current weights: uniformly, or with exponential decay (ema). An EMA warms up: its
  * decay is smaller in the first steps, so the start is soon forgotten. */
-void trainer_take_average(Trainer *t)
+void trainer_add_to_average(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
     if (!is_averaged(t))
@@ -231,7 +231,7 @@ static void exchange(real **one, real **other)
 
 /* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
  */
-static bool fits(const TrainOptions *train, const Step *step)
+static bool step_is_finite(const TrainOptions *train, const Step *step)
 {
     double norm = step->gradient_norm;
     if (!isfinite(step->nats) || !isfinite(norm))
@@ -276,7 +276,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     if (step->misread) /* the loss says nothing */
         return false;
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
-    if (!fits(train, step)) {
+    if (!step_is_finite(train, step)) {
         trainer_explain(t, step, batches, error);
         return false;
     }
@@ -284,7 +284,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     exchange(&t->carried, &t->carried_next);
     progress->step++;
     progress->skipped_in_row = 0;
-    trainer_take_average(t);
+    trainer_add_to_average(t);
     progress->tokens += step->read;
     add_loss(&progress->log, step);
     add_loss(&progress->round, step);
