@@ -8,7 +8,6 @@
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
-#include "train/loop/allowance.h"
 #include "train/loop/folder.h"
 #include "train/loop/lock.h"
 #include "train/loop/trainer.h"
@@ -156,23 +155,6 @@ START_TEST(previous_checkpoint_is_kept)
     step_and_save(&trainer, 1); /* the valid checkpoint survives */
     move("last.safetensors", "elsewhere");
     check_newest("2");
-    trainer_free(&trainer);
-}
-END_TEST
-
-START_TEST(resume_fails_without_valid_checkpoint)
-{
-    Trainer trainer;
-    Checkpoint checkpoint;
-    Error error;
-    begin(&trainer);
-    ck_assert(!folder_open_checkpoint(&checkpoint, run_path, &error));
-    support_check_error(&error, run_path, "no checkpoint in this directory");
-    step_and_save(&trainer, 2);
-    damage("last.safetensors");
-    damage("previous.safetensors");
-    ck_assert(!folder_open_checkpoint(&checkpoint, run_path, &error));
-    support_check_error(&error, "last.safetensors", "damaged");
     trainer_free(&trainer);
 }
 END_TEST
@@ -433,7 +415,6 @@ Suite *saving_suite(void)
     tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, previous_checkpoint_is_kept);
-    tcase_add_test(tests, resume_fails_without_valid_checkpoint);
     tcase_add_test(tests, save_may_be_interrupted_anywhere);
     tcase_add_test(tests, failed_save_keeps_old_checkpoints);
     tcase_add_test(tests, weights_only_cannot_be_resumed);

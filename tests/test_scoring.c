@@ -560,19 +560,6 @@ START_TEST(the_best_dynamic_evaluation_is_found)
 }
 END_TEST
 
-/* Nothing is learned before the first segment is scored. */
-START_TEST(the_first_segment_is_scored_before_learning)
-{
-    const CorpusSplit first = {.ids = tokens_plain(ids), .count = WINDOW};
-    const Protocol protocol = {WINDOW, 2, 1, PRIME};
-    Rig rig;
-    rig_make(&rig, small, WINDOW, 1);
-    check_near(dynamic_score(&rig.small.model, &protocol, &usual, &first, &training).nats,
-               scorer_score(&rig.scorer, &first, NULL, 0).nats, "tokens", WINDOW);
-    rig_free(&rig);
-}
-END_TEST
-
 /* --- averages of models --- */
 
 enum { MODELS = 3, REPEATS = 10000 };
@@ -746,7 +733,6 @@ Suite *scoring_suite(void)
     tcase_add_test(tests, dynamic_evaluation_restores_the_model);
     tcase_add_test(tests, dynamic_evaluation_agrees_with_its_formula);
     tcase_add_test(tests, the_best_dynamic_evaluation_is_found);
-    tcase_add_test(tests, the_first_segment_is_scored_before_learning);
     tcase_add_test(tests, an_average_is_one_of_probabilities);
     tcase_add_test(tests, soft_targets_of_a_long_text_take_no_memory);
     suite_add_tcase(suite, tests);

@@ -21,15 +21,12 @@ resumes() {
     cp straight/log.csv kept.log
     rm -rf straight parts
 }
-resumes 'softmax with dropout' 20 --dropout 0.2 --attn-dropout 0.1
-resumes 'linear with dropout' 20 --attn linear --dropout 0.2
-resumes 'gradient accumulation in mid-epoch' 11 --accumulate 2 --dropout 0.1
-resumes 'one step before the end' 39 --no-tied --pos rotary --norm post --act swiglu
-resumes 'before weight averaging begins' 15 --average tail --average-from 0.5
-resumes 'during weight averaging' 27 --average tail --average-from 0.5
-resumes 'exponential weight averaging' 11 --average ema --average-from 0.1 --optimizer muon
-resumes 'a recurrent state carried across sequences' \
-    11 --attn gated-delta --pos none --carry-state --accumulate 3
+resumes 'gradient accumulation in mid-epoch, before weight averaging begins' \
+    11 --accumulate 2 --dropout 0.1 --average tail --average-from 0.5
+resumes 'one step before the end, during weight averaging' \
+    39 --average tail --average-from 0.5 --no-tied --pos rotary --norm post --act swiglu
+resumes 'a recurrent state carried across sequences, with exponential weight averaging' \
+    11 --attn gated-delta --pos none --carry-state --average ema --average-from 0.1 --optimizer muon
 resumes 'early stopping' 16 --patience 3 --lr 0
 check 'early stopping ends a resumed run' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
 

@@ -1,111 +1,17 @@
-/* Setting up a training run; trainer_step.c has its steps, trainer_saving.c saves it. */
+/* Setting up a training run, and the average of its weights. trainer_memory.c lays it out in
+ * memory, trainer_step.c has its steps, trainer_saving.c saves it. */
 #include "train/loop/trainer.h"
 #include "models/adopt.h"
-#include "models/generator.h"
 #include "models/update.h"
 #include "src/base/containers.h"
 #include "src/base/memory.h"
 #include "src/optim/schedule.h"
 #include "src/ranks/ranks.h"
 #include "src/math/team.h"
-#include "train/loop/allowance.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-
-bool trainer_averages(const TrainOptions *train)
-{
-    return train->average != AVERAGE_NONE || train->length.cycles > 0;
-}
-
-static void lay_out(Trainer *t)
-{
-    size_t total = t->model.table.total, rows = t->pass.rows;
-    model_layout(&t->model, &t->arena);
-    shards_layout(&t->shards, &t->arena);
-    t->square_sums = arena_bytes(&t->arena, t->pieces[ranks_count()], sizeof *t->square_sums);
-    t->shard_sums = arena_bytes(&t->arena, t->shards.count, sizeof *t->shard_sums);
-    t->m = arena_reals(&t->arena, total);
-    t->v = arena_reals(&t->arena, total);
-    t->update_scratch = arena_reals(
-        &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
-    if (trainer_averages(&t->settings.train))
-        t->average = arena_reals(&t->arena, total);
-    pass_layout(&t->pass, &t->arena);
-    if (t->teacher_pass.model)
-        pass_layout(&t->teacher_pass, &t->arena);
-    t->inputs = arena_bytes(&t->arena, rows, sizeof *t->inputs);
-    t->targets = arena_bytes(&t->arena, rows, sizeof *t->targets);
-    if (t->soft.mapping) {
-        t->places = arena_bytes(&t->arena, rows, sizeof *t->places);
-        t->records = arena_bytes(&t->arena, rows, sizeof *t->records);
-        t->stored.records = t->records;
-    }
-    if (t->pass.carries) {
-        t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
-        t->carried_next = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
-    }
-}
-
-/* What is allocated already: the text, the order of its windows, the teacher's weights. */
-static size_t held_memory(const Trainer *t)
-{
-    return corpus_memory(&t->corpus) + t->batches.windows * sizeof *t->batches.order +
-           t->teacher.model.table.total * sizeof *t->teacher.model.base;
-}
-
-/* Counts all memory that training needs. */
-static void measure(Trainer *t)
-{
-    lay_out(t);
-    t->memory = t->arena.used + held_memory(t);
-    if (t->settings.session.sample_every > 0)
-        t->memory += generator_bytes(&t->model);
-}
-
-/* Whether a checkpoint to continue from fits into a file. */
-static bool check_checkpoint(const Trainer *t, Error *error)
-{
-    size_t tensors = trainer_averages(&t->settings.train) ? 4 : 3;
-    size_t reals = tensors * t->model.table.total;
-    if (t->pass.carries)
-        reals += t->shards.count * t->pass.states_reals;
-    if (reals <= SAFETENSORS_MOST_DATA / sizeof(real))
-        return true;
-    return error_set(
-        error,
-        "a checkpoint of %zu parameters with the optimizer state would take %.1f GB, the limit "
-        "is %.1f; lower --dim, --ffn, --layers or --vocab-size",
-        t->model.table.parameters, 1e-9 * (double)(reals * sizeof(real)),
-        1e-9 * (double)SAFETENSORS_MOST_DATA);
-}
-
-/* What needs less memory. */
-static const char *saving_advice(const SessionOptions *session)
-{
-    if (session->resume)
-        return session->recompute ? "continue on a machine with more memory"
-                                  : "--recompute needs less";
-    return session->recompute ? "lower --batch, --context, --dim, --ffn or --layers"
-                              : "lower --batch, --context, --dim, --ffn or --layers, or use "
-                                "--recompute";
-}
-
-static bool check_memory(const Trainer *t, Error *error)
-{
-    const double megabyte = 1e6;
-    double need = (double)t->memory;
-    Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte,
-                                         (double)held_memory(t));
-    if (need <= allowance.bytes)
-        return true;
-    return error_set(
-        error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
-        need / megabyte, (double)held_memory(t) / megabyte,
-        t->teacher_pass.model ? " and the teacher's weights" : "", allowance.bytes / megabyte,
-        allowance.reason, saving_advice(&t->settings.session));
-}
 
 /* Splits the batch into shards and the weights into slices, one per rank. */
 static void make_shards(Trainer *t)
@@ -292,15 +198,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     if (!plan_stages(t, error))
         return false;
     choose_part(t);
-    measure(t);
     t->progress.best.loss = INFINITY;
-    return check_memory(t, error) && check_checkpoint(t, error);
-}
-
-void trainer_allocate(Trainer *t)
-{
-    arena_allocate(&t->arena, "training");
-    lay_out(t);
+    return trainer_check_memory(t, error);
 }
 
 bool trainer_start(Trainer *t, Error *error)
@@ -313,6 +212,61 @@ bool trainer_start(Trainer *t, Error *error)
     t->init = NULL;
     return good;
 }
+
+/* --- the average of the weights --- */
+
+bool trainer_averages(const TrainOptions *train)
+{
+    return train->average != AVERAGE_NONE || train->length.cycles > 0;
+}
+
+/* Whether the current weights go into the average: those of every step from --average-from on
+ * or, with --cycles, those at the ends of the schedule and of the cycles. */
+static bool is_averaged(const Trainer *t)
+{
+    size_t step = t->progress.step, matching = t->match_steps;
+    if (!t->average || step <= matching)
+        return false;
+    if (t->settings.train.average == AVERAGE_NONE)
+        return trainer_ends_cycle(t, step);
+    return (double)(step - matching) / (double)(t->steps - matching) >
+           t->settings.train.average_from;
+}
+
+/* Adds the current weights: uniformly, or with exponential decay (ema). An EMA warms up: its
+ * decay is smaller in the first steps, so the start is soon forgotten. */
+void trainer_add_to_average(Trainer *t)
+{
+    const TrainOptions *train = &t->settings.train;
+    if (!is_averaged(t))
+        return;
+    double taken = (double)t->progress.averaged++, kept = taken / (taken + 1);
+    if (train->average == AVERAGE_EMA && taken > 0)
+        kept = fmin((1 + taken) / (10 + taken), train->average_decay);
+    const real *weights = t->model.base, old = (real)kept;
+    real *average = t->average;
+    for (size_t i = 0; i < t->model.table.total; i++)
+        average[i] = weights[i] + old * (average[i] - weights[i]);
+}
+
+real *trainer_average(const Trainer *t)
+{
+    bool shows = t->settings.train.average != AVERAGE_NONE ||
+                 trainer_ends_cycle(t, t->progress.step);
+    return shows && t->progress.averaged > 0 ? t->average : NULL;
+}
+
+void trainer_swap_average(Trainer *t)
+{
+    real *average = trainer_average(t);
+    for (size_t i = 0; average && i < t->model.table.total; i++) {
+        real held = t->model.base[i];
+        t->model.base[i] = average[i];
+        average[i] = held;
+    }
+}
+
+/* --- view and end --- */
 
 RunView trainer_view(const Trainer *t)
 {

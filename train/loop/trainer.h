@@ -70,6 +70,8 @@ static inline bool trainer_ends_cycle(const Trainer *trainer, size_t step)
     return step > 0 &&
            trainer_cycles_ended(trainer, step) > trainer_cycles_ended(trainer, step - 1);
 }
+/* Counts the memory that training needs; for trainer_plan. */
+bool trainer_check_memory(Trainer *trainer, Error *error);
 void trainer_allocate(Trainer *trainer);
 /* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
  * which stays open until then, and checks its weights. */
@@ -112,9 +114,6 @@ bool trainer_check_read(const Trainer *trainer, Error *error);
 /* Computes the next step and applies it, unless its loss or gradient is not finite or the text
  * has changed: then the weights stay and the error says what happened. */
 bool trainer_step(Trainer *trainer, Step *step, Error *error);
-/* Says where the first number of the step that is not finite arose. For trainer_step, right
- * after the step's batches, while their activations and gradients are still there. */
-void trainer_explain(const Trainer *trainer, const Step *step, size_t batches, Error *error);
 /* Skips the step that was not finite: the weights stay, the text and the schedule advance. */
 void trainer_skip(Trainer *trainer);
 
@@ -150,5 +149,20 @@ bool trainer_load(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 /* The history that a checkpoint keeps; each line must be one. */
 bool trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint,
                           Error *error);
+
+/* --- how much memory this process may still allocate --- */
+
+typedef struct Allowance {
+    double bytes;
+    const char *reason; /* the tightest limit, as the end of a sentence */
+} Allowance;
+
+/* What a need may be, of which this process has `held` bytes already: the minimum of `asked`
+ * (0: 80 % of the free memory), the limits of this process, and those of its control groups. */
+Allowance allowance_find(double asked, double held);
+
+/* Memory that control groups (version 1 and 2) leave; infinite without limits. ROOT is ""
+ * except in tests. */
+double allowance_of_groups(const char *root);
 
 #endif

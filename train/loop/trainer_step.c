@@ -1,8 +1,9 @@
-/* Training steps: the gradients of the shards, their sum, the update; the average of the
- * weights; validation. */
+/* Training steps: the gradients of the shards, their sum, the update; what went wrong if the
+ * loss or the gradient is not finite; validation. */
 #include "models/objectives.h"
 #include "models/update.h"
 #include "src/base/phase.h"
+#include "src/base/text.h"
 #include "src/ranks/ranks.h"
 #include "src/math/vector.h"
 #include "train/loop/trainer.h"
@@ -172,52 +173,108 @@ static void apply_gradients(Trainer *t, const Step *step)
     phase_enter(PHASE_REST);
 }
 
-/* --- the average of the weights --- */
+/* --- a step that is not finite --- */
 
-/* Whether the current weights go into the average: those of every step from --average-from on
- * or, with --cycles, those at the ends of the schedule and of the cycles. */
-static bool is_averaged(const Trainer *t)
+/* The rank with the first number that is not finite: in the loss of a shard, or else in the
+ * gradient of a piece. */
+static size_t rank_astray(const Trainer *t, const Step *step)
 {
-    size_t step = t->progress.step, matching = t->match_steps;
-    if (!t->average || step <= matching)
-        return false;
-    if (t->settings.train.average == AVERAGE_NONE)
-        return trainer_ends_cycle(t, step);
-    return (double)(step - matching) / (double)(t->steps - matching) >
-           t->settings.train.average_from;
-}
-
-/* Adds the current weights: uniformly, or with exponential decay (ema). An EMA warms up: its
- * decay is smaller in the first steps, so the start is soon forgotten. */
-void trainer_add_to_average(Trainer *t)
-{
-    const TrainOptions *train = &t->settings.train;
-    if (!is_averaged(t))
-        return;
-    double taken = (double)t->progress.averaged++, kept = taken / (taken + 1);
-    if (train->average == AVERAGE_EMA && taken > 0)
-        kept = fmin((1 + taken) / (10 + taken), train->average_decay);
-    const real *weights = t->model.base, old = (real)kept;
-    real *average = t->average;
-    for (size_t i = 0; i < t->model.table.total; i++)
-        average[i] = weights[i] + old * (average[i] - weights[i]);
-}
-
-real *trainer_average(const Trainer *t)
-{
-    bool shows = t->settings.train.average != AVERAGE_NONE ||
-                 trainer_ends_cycle(t, t->progress.step);
-    return shows && t->progress.averaged > 0 ? t->average : NULL;
-}
-
-void trainer_swap_average(Trainer *t)
-{
-    real *average = trainer_average(t);
-    for (size_t i = 0; average && i < t->model.table.total; i++) {
-        real held = t->model.base[i];
-        t->model.base[i] = average[i];
-        average[i] = held;
+    size_t ranks = ranks_count(), bad = 0, rank = 0;
+    if (!isfinite(step->nats)) {
+        while (bad + 1 < t->shards.count && isfinite(t->shard_sums[bad].nats))
+            bad++;
+        while (share_start(t->shards.count, ranks, rank + 1) <= bad)
+            rank++;
+        return rank;
     }
+    bad = t->pieces[ranks] - 1;
+    while (bad > 0 && isfinite(t->square_sums[bad]))
+        bad--;
+    while (t->pieces[rank + 1] <= bad)
+        rank++;
+    return rank;
+}
+
+static bool finite_reals(const real *values, size_t count)
+{
+    return tensor_is_finite(TENSOR_REAL, values, count * sizeof *values);
+}
+
+/* Checks the residual stream before or after a sublayer. After the last one its gradient has
+ * replaced it; there, check what the final norm has saved, which is 0 if a row was infinite. */
+static bool stream_is_finite(const Trainer *t, size_t place)
+{
+    const Pass *pass = &t->pass;
+    if (place < 2 * t->model.config.layers)
+        return finite_reals(pass->act.residual[place], pass->rows * t->model.config.dim);
+    for (size_t row = 0; row < pass->rows; row++)
+        if (!(pass->act.rstd[place][row] > 0))
+            return false;
+    return finite_reals(pass->act.rstd[place], pass->rows);
+}
+
+/* The first part of the model, in the forward pass, with a value that is not finite. With a
+ * parallel residual, only the sum after a whole layer is kept. The caller frees. */
+static char *part_astray(const Trainer *t)
+{
+    if (trainer_matches(t))
+        return text_format("the attention outputs being matched");
+    if (!stream_is_finite(t, 0))
+        return text_format("the embedding");
+    bool whole = t->model.config.parallel;
+    for (size_t place = whole ? 2 : 1; place <= 2 * t->model.config.layers; place += 1 + whole)
+        if (!stream_is_finite(t, place))
+            return text_format("layer %zu%s", (place + 1) / 2,
+                               whole       ? ""
+                               : place % 2 ? ", attention"
+                                           : ", MLP");
+    return text_format("the head");
+}
+
+/* The first such gradient in the backward pass. */
+static char *gradient_astray(const Trainer *t)
+{
+    const ParamTable *table = &t->model.table;
+    for (size_t i = table->count; i-- > 0;) {
+        const ParamRow *row = &table->rows[i];
+        if (!param_is_frozen(table, i) &&
+            !finite_reals(t->gradient_base + row->offset, row->count))
+            return text_format("the gradient of %s", row->name);
+    }
+    return text_format("the gradient norm, while each gradient is finite");
+}
+
+/* If the loss is not finite, that of the last batch is not. */
+static void explain_own(const Trainer *t, const Step *step, size_t batches, Error *error)
+{
+    size_t number = t->progress.step, first = trainer_next_batch(t);
+    bool loss = !isfinite(step->nats);
+    char *where = loss ? part_astray(t) : gradient_astray(t);
+    char *batch = loss || batches == 1
+                      ? text_format("batch %zu", first + batches)
+                      : text_format("batches %zu to %zu", first + 1, first + batches);
+    error_set(error,
+              "step %zu: the %s is not finite, at learning rate %g, in %s of epoch %zu; first "
+              "in %s. The weights are unchanged. A new run with a lower --lr, %s or a longer "
+              "--warmup may do better%s",
+              number + 1, loss ? "loss" : "gradient", step->lr, batch,
+              number / t->steps_per_epoch + 1, where,
+              t->settings.train.clip > 0 ? "a lower --clip" : "--clip 1",
+              t->settings.train.on_nan == ON_NAN_STOP
+                  ? "; with --on-nan skip, --resume goes on without the step"
+                  : "");
+    free(where);
+    free(batch);
+}
+
+/* Says where the first number of the step that is not finite arose, right after its batches,
+ * while their activations and gradients are still there. */
+static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
+{
+    size_t rank = rank_astray(t, step);
+    if (rank == ranks_own())
+        explain_own(t, step, batches, error);
+    ranks_share(error, sizeof *error, rank);
 }
 
 /* --- the step --- */
@@ -277,7 +334,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
         return false;
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!step_is_finite(train, step)) {
-        trainer_explain(t, step, batches, error);
+        explain(t, step, batches, error);
         return false;
     }
     apply_gradients(t, step);
