@@ -331,11 +331,15 @@ bool checkpoint_open_run(Checkpoint *checkpoint, const char *run, Error *error)
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
 {
     *loaded = (LoadedModel){0};
-    if (!checkpoint_open_run(&loaded->checkpoint, run, error))
-        return false;
-    model_make(&loaded->model, &loaded->checkpoint.config);
+    return checkpoint_open_run(&loaded->checkpoint, run, error) &&
+           loaded_load(loaded, &loaded->checkpoint, error);
+}
+
+bool loaded_load(LoadedModel *loaded, const Checkpoint *checkpoint, Error *error)
+{
+    model_make(&loaded->model, &checkpoint->config);
     model_allocate(&loaded->model);
-    if (checkpoint_load(&loaded->checkpoint, loaded->model.base, NULL, NULL, NULL, error))
+    if (checkpoint_load(checkpoint, loaded->model.base, NULL, NULL, NULL, error))
         return true;
     loaded_close(loaded);
     return false;

@@ -84,6 +84,8 @@ typedef struct LoadedModel {
 
 /* Opens a run directory (its best checkpoint) or a checkpoint file. */
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error);
+/* Loads the model, of zeros so far, from a checkpoint that somebody else has opened. */
+bool loaded_load(LoadedModel *loaded, const Checkpoint *checkpoint, Error *error);
 void loaded_close(LoadedModel *loaded);
 
 #endif

@@ -224,12 +224,8 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
     Error error;
     bool first = ranks_first();
     const char *resumed = trainer->settings.session.resume;
-    const Checkpoint *from = init->is_open ? &init->checkpoint : NULL;
-    const Vocabulary *known = resumed ? &checkpoint->vocabulary
-                                      : trainer_init_vocabulary(trainer, from);
-    go_on_if(trainer_plan(trainer, known, &error) &&
-                 (!from || trainer_plan_init(trainer, from, &error)),
-             &error);
+    trainer->init = init->is_open ? &init->checkpoint : NULL;
+    go_on_if(trainer_plan(trainer, resumed ? &checkpoint->vocabulary : NULL, &error), &error);
     RunView run = trainer_view(trainer);
     go_on_if(is_like_others(&run, &error), &error);
     signals_catch(); /* from here on there is a directory to end in */

@@ -135,7 +135,7 @@ static bool plan_stages(Trainer *t, Error *error)
     t->frozen = memory_take(tensors, sizeof *t->frozen, "the tensors");
     for (size_t i = 0; t->match_steps > 0 && i < tensors; i++)
         t->frozen[i] = !adopt_learns(&t->model.table.rows[i], &t->model.config,
-                                     &t->teacher.checkpoint);
+                                     t->teacher_file);
     return true;
 }
 
@@ -180,6 +180,8 @@ static void plan_batches(Trainer *t)
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     TrainOptions *train = &t->settings.train;
+    if (!known)
+        known = trainer_init_vocabulary(t);
     if (t->corpus.train.count == 0 && !load_text(t, known, error))
         return false;
     if (train->shards == 0)
@@ -199,7 +201,7 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         return false;
     choose_part(t);
     t->progress.best.loss = INFINITY;
-    return trainer_check_memory(t, error);
+    return trainer_check_memory(t, error) && (!t->init || trainer_plan_init(t, error));
 }
 
 bool trainer_start(Trainer *t, Error *error)

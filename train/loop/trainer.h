@@ -37,11 +37,14 @@ typedef struct Trainer {
     Progress progress;
     Extension extension;          /* of a resumed run whose length changes */
     char *history[HISTORY_LINES]; /* NULL: no such line */
-    const Checkpoint *init;       /* that the weights of a new run come from; NULL: none */
-    LoadedModel teacher;          /* with --distill */
-    Pass teacher_pass;            /* of the rows of `pass` */
-    SoftTargets soft;             /* with --soft-targets */
-    HeadTeacher stored;           /* these, for the rows of a shard */
+    /* That the weights of a new run come from; NULL: none. The caller sets it before
+     * trainer_plan, and closes it after trainer_start. */
+    const Checkpoint *init;
+    LoadedModel teacher;            /* with --distill */
+    const Checkpoint *teacher_file; /* its own, or init; for trainer_plan */
+    Pass teacher_pass;              /* of the rows of `pass` */
+    SoftTargets soft;               /* with --soft-targets */
+    HeadTeacher stored;             /* these, for the rows of a shard */
     size_t *places; /* (rows of the pass) of the targets in the text; NULL without them */
     const uint16_t **records; /* (rows of the pass) their soft targets */
     bool *frozen;             /* [tensors] while attention outputs are matched */
@@ -73,11 +76,11 @@ static inline bool trainer_ends_cycle(const Trainer *trainer, size_t step)
 /* Counts the memory that training needs; for trainer_plan. */
 bool trainer_check_memory(Trainer *trainer, Error *error);
 void trainer_allocate(Trainer *trainer);
-/* With --init, before trainer_start: finds out what the new run takes over from the checkpoint,
- * which stays open until then, and checks its weights. */
-bool trainer_plan_init(Trainer *trainer, const Checkpoint *init, Error *error);
+/* With --init, for trainer_plan: finds out what the new run takes over from the checkpoint, and
+ * checks its weights. */
+bool trainer_plan_init(Trainer *trainer, Error *error);
 /* The vocabulary that a run with --init has from the checkpoint; NULL: it is the text's own. */
-const Vocabulary *trainer_init_vocabulary(const Trainer *trainer, const Checkpoint *init);
+const Vocabulary *trainer_init_vocabulary(const Trainer *trainer);
 /* With --distill, for trainer_plan: opens the teacher. */
 bool trainer_open_teacher(Trainer *trainer, Error *error);
 /* With --soft-targets, for trainer_plan: opens them. */

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const Vocabulary *trainer_init_vocabulary(const Trainer *t, const Checkpoint *init)
+const Vocabulary *trainer_init_vocabulary(const Trainer *t)
 {
-    return init && t->settings.train.init_tokens == INIT_TOKENS_RUN ? &init->vocabulary : NULL;
+    bool kept = t->init && t->settings.train.init_tokens == INIT_TOKENS_RUN;
+    return kept ? &t->init->vocabulary : NULL;
 }
 
 /* "runs/book/best.safetensors, step 2270, validation loss 4.5296, crc32 1a2b3c4d": the file may
@@ -48,14 +49,14 @@ static void append_tokens(Trainer *t, size_t shared)
         text_append(&t->start, ", n-gram embeddings start anew");
 }
 
-bool trainer_plan_init(Trainer *t, const Checkpoint *init, Error *error)
+bool trainer_plan_init(Trainer *t, Error *error)
 {
+    const Checkpoint *init = t->init;
     size_t shared = 0;
     if (!adopt_check(&t->model.config, init, error) ||
         !adopt_verify(&t->model.config, init, error))
         return false;
-    t->init = init;
-    if (!trainer_init_vocabulary(t, init))
+    if (!trainer_init_vocabulary(t))
         t->init_ids = adopt_ids(&t->corpus.vocabulary, &init->vocabulary, &shared);
     t->history[HISTORY_ORIGIN] = origin_of(init);
     t->start = memory_copy_text(t->history[HISTORY_ORIGIN]);
@@ -74,7 +75,7 @@ bool trainer_plan_init(Trainer *t, const Checkpoint *init, Error *error)
 /* Whether the run can read with the teacher what it reads itself. */
 static bool check_teacher(const Trainer *t, Error *error)
 {
-    const Checkpoint *teacher = &t->teacher.checkpoint;
+    const Checkpoint *teacher = t->teacher_file;
     size_t context = t->settings.model.context;
     if (!vocabulary_equal(&t->corpus.vocabulary, &teacher->vocabulary))
         return error_set(
@@ -95,9 +96,12 @@ static bool check_teacher(const Trainer *t, Error *error)
 
 bool trainer_open_teacher(Trainer *t, Error *error)
 {
-    const char *run = t->settings.train.distill;
+    const TrainOptions *train = &t->settings.train;
     Error why;
-    if (!loaded_open(&t->teacher, run, &why))
+    bool is_init = t->init && strcmp(train->init, train->distill) == 0;
+    t->teacher_file = is_init ? t->init : &t->teacher.checkpoint;
+    if (is_init ? !loaded_load(&t->teacher, t->init, &why)
+                : !loaded_open(&t->teacher, train->distill, &why))
         return error_set(error, "--distill: %s; %s", why.text,
                          t->settings.session.resume
                              ? "resuming needs the teacher; if it was moved, give its new path "
@@ -105,7 +109,7 @@ bool trainer_open_teacher(Trainer *t, Error *error)
                              : "name the run or checkpoint to learn from");
     if (!check_teacher(t, error))
         return false;
-    t->history[HISTORY_TEACHER] = origin_of(&t->teacher.checkpoint);
+    t->history[HISTORY_TEACHER] = origin_of(t->teacher_file);
     pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
               PASS_EVALUATE);
     t->teacher_pass.carries = false; /* it reads every window from its beginning */
