@@ -79,11 +79,10 @@ typedef struct Mark {
  * step and of the number of all steps, so from the step of the extension on it is that of the
  * new length. The learning rate follows the schedule of the new length: after the end of a
  * cosine, linear or trapezoid schedule it rises again. Warmup steps stay the same number.
- * The matching of attention outputs in a conversion keeps its length. Random features are
- * redrawn until the last fifth of the new length. Weight averaging that begins later in the new
- * length starts again there; otherwise it goes on. It begins with the weights of a finished
- * schedule to which cycles are added. Early stopping counts anew. The best model is replaced
- * only by a better one.
+ * The matching of attention outputs in a conversion keeps its length. Weight averaging that
+ * begins later in the new length starts again there; otherwise it goes on. It begins with the
+ * weights of a finished schedule to which cycles are added. Early stopping counts anew. The
+ * best model is replaced only by a better one.
  *
  * An extended run depends on the settings and on the step of the extension alone, so that it
  * can be interrupted and resumed bit-identically like any other. */
