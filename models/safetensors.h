@@ -26,21 +26,19 @@ enum {
 #define SAFETENSORS_MOST_DATA \
     (SAFETENSORS_MOST_FILE - SAFETENSORS_MOST_HEADER - SAFETENSORS_LENGTH_BYTES)
 
-/* All types of the format, in its order, with their bits. Tensors are stored by descending
- * type, so that wide elements come first and all are aligned. linnet writes only U8 and reals.
- */
+/* The types of the format whose elements are whole bytes and no complex or 8-bit reals, in its
+ * order, with their bytes. Tensors are stored by descending type, so that wide elements come
+ * first and all are aligned. linnet writes only U8 and reals. */
 /* clang-format off */
-#define TENSOR_TYPES(T)                                                           \
-    T(BOOL, 8)                                                                    \
-    T(F4, 4) T(F6_E2M3, 6) T(F6_E3M2, 6) T(U8, 8) T(I8, 8)                        \
-    T(F8_E5M2, 8) T(F8_E4M3, 8) T(F8_E8M0, 8) T(F8_E4M3FNUZ, 8) T(F8_E5M2FNUZ, 8) \
-    T(I16, 16) T(U16, 16) T(F16, 16) T(BF16, 16)                                  \
-    T(I32, 32) T(U32, 32) T(F32, 32)                                              \
-    T(C64, 64) T(F64, 64) T(I64, 64) T(U64, 64)
+#define TENSOR_TYPES(T)                            \
+    T(BOOL, 1) T(U8, 1) T(I8, 1)                   \
+    T(I16, 2) T(U16, 2) T(F16, 2) T(BF16, 2)       \
+    T(I32, 4) T(U32, 4) T(F32, 4)                  \
+    T(F64, 8) T(I64, 8) T(U64, 8)
 /* clang-format on */
 
 typedef enum TensorType {
-#define TENSOR_TYPE(name, bits) TENSOR_##name,
+#define TENSOR_TYPE(name, bytes) TENSOR_##name,
     TENSOR_TYPES(TENSOR_TYPE) TENSOR_TYPE_COUNT
 #undef TENSOR_TYPE
 } TensorType;
@@ -135,8 +133,7 @@ const char *safetensors_header_metadata(const SafetensorsHeader *header, const c
 /* The name of a type, and the type of a name; TENSOR_TYPE_COUNT if unknown. */
 const char *tensor_type_name(TensorType type);
 TensorType tensor_type_of(const char *name);
-/* Size in bytes. False if it overflows, even with an axis of length 0, or is not a whole
- * number of bytes. */
+/* Size in bytes. False if it overflows, even with an axis of length 0. */
 bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *bytes);
 /* Checks F16, BF16, F32 and F64 for NaN and infinity; other types pass. */
 bool tensor_is_finite(TensorType type, const void *data, size_t bytes);

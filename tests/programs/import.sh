@@ -153,7 +153,7 @@ spoilt 'a directory without weights' 'no model.safetensors'
 printf 'PK\003\004' >spoilt/pytorch_model.bin
 spoilt 'a pickle' 'pytorch_model.bin: a pickle, .*safe_serialization'
 cp spoilt/pytorch_model.bin spoilt/model.safetensors
-spoilt 'a pickle that is called safetensors' 'looks like a zip archive'
+spoilt 'a pickle that is called safetensors' 'not a safetensors file'
 copy
 head -c 3000 good/model.safetensors >spoilt/model.safetensors
 spoilt 'truncated weights' 'truncated'

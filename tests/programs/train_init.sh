@@ -166,7 +166,7 @@ refused 'a series refuses a missing run' 1 'nowhere: no such run' \
 mkdir empty
 refused '--init refuses a directory without a checkpoint' 1 'empty: no checkpoint' \
     "$bin/train" --init empty text.txt
-refused '--init refuses a text' 1 'text.txt: .*looks like text' \
+refused '--init refuses a text' 1 'text.txt: not a safetensors file' \
     "$bin/train" --init text.txt text.txt
 head -c 3000 parent/best.safetensors >cut.safetensors
 refused '--init refuses a damaged checkpoint' 1 'cut.safetensors: ' \
