@@ -349,8 +349,9 @@ END_TEST
 static void check_layer(const json_t *layer, const ModelConfig *config, size_t index)
 {
     const AttentionKind *kind = config_kind(config, index);
-    const AttentionSizes sizes = {
-        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
+    const AttentionSizes sizes = {.heads = config->heads,
+                                  .width = config_head_width(config),
+                                  .options = &config->kind_options};
     ck_assert_str_eq(json_string_value(json_object_get(layer, "attn")), kind->name);
     ck_assert(json_is_true(json_object_get(layer, "conv")) == config_convolves(config, index));
     ck_assert(json_is_true(json_object_get(layer, "head-norm")) ==

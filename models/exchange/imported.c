@@ -23,8 +23,8 @@ static FamilySizes plan_sizes(const ImportPlan *plan)
 static ParamTable whole_table(const ImportPlan *plan)
 {
     ParamTable table;
-    ModelConfig whole = plan->own ? family_form_config(&plan->family->form, &plan->config)
-                                  : plan->config;
+    ModelConfig whole = plan->exported ? family_form_config(&plan->family->form, &plan->config)
+                                       : plan->config;
     whole.tied = false;
     param_table_make(&table, &whole);
     return table;
@@ -148,14 +148,14 @@ static bool load_row(const TensorStore *store, const ImportPlan *plan, const Mod
 {
     const FamilySizes sizes = plan_sizes(plan);
     const FamilyForm *form = &plan->family->form;
-    const ParamRow *own = param_table_find(&model->table, row->name);
+    const ParamRow *has = param_table_find(&model->table, row->name);
     FamilyTensor tensors[FAMILY_MOST_PARTS];
     size_t count = is_absent(plan, row) ? 0 : family_tensors(tensors, form, row, &sizes);
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {
         const StoredTensor *found = store_find_tensor(store, form, &tensors[i]);
-        if (own)
-            good = load_tensor(found, &tensors[i], model->base + own->offset, error);
+        if (has)
+            good = load_tensor(found, &tensors[i], model->base + has->offset, error);
         else if (found)
             good = compare_tensor(found, &tensors[i], model, row, error);
     }
@@ -202,7 +202,7 @@ static bool check_export(const ImportedModel *imported, Error *error)
     const LoadedModel loaded = {
         .model = imported->model,
         .checkpoint = {.vocabulary = imported->vocabulary, .corpus = imported->plan.corpus}};
-    return !imported->plan.own || !imported->plan.root ||
+    return !imported->plan.exported || !imported->plan.root ||
            config_json_agrees(&imported->plan, export_config(&loaded, imported->plan.family),
                               error);
 }

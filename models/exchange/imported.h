@@ -11,7 +11,7 @@ typedef struct ImportPlan {
     char *path;   /* of config.json, for messages */
     json_t *root; /* what is in it; NULL: there is none */
     const Family *family;
-    bool own;           /* linnet made these files and stored its settings in them */
+    bool exported;      /* linnet made these files and stored its settings in them */
     ModelConfig config; /* checked */
     CorpusOptions corpus;
     size_t key_heads;              /* divides the heads */

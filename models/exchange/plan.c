@@ -37,11 +37,12 @@ static bool read_object(const ImportPlan *plan, const OptionGroup *groups, const
     return good;
 }
 
-static bool read_own(ImportPlan *plan, const json_t *object, const char *settings, Error *error)
+static bool read_exported(ImportPlan *plan, const json_t *object, const char *settings,
+                          Error *error)
 {
     const OptionGroup groups[GROUPS] = {config_group(&plan->config),
                                         corpus_group(&plan->corpus)};
-    plan->own = true;
+    plan->exported = true;
     return settings ? options_read_text(groups, GROUPS, settings,
                                         "the settings in model.safetensors", error)
                     : read_object(plan, groups, object, error);
@@ -76,9 +77,9 @@ static bool check_ids(const ImportPlan *plan, Error *error)
  * linnet exported has it beside the tensors. */
 static int32_t start_of(const json_t *root, const TensorStore *store, size_t vocabulary)
 {
-    const char *own = store_metadata(store, TEXT_START_KEY);
+    const char *stored = store_metadata(store, TEXT_START_KEY);
     size_t id;
-    if (own && text_to_size(own, &id) && id < vocabulary)
+    if (stored && text_to_size(stored, &id) && id < vocabulary)
         return (int32_t)id;
     static const char *const keys[] = {"bos_token_id", "eos_token_id"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -146,11 +147,11 @@ static bool read_all(ImportPlan *plan, const json_t *root, const TensorStore *st
     if (plan->family == &family_linnet && !object && !settings)
         return error_set(error, "%s: it has no settings of linnet's", plan->path);
     bool good = config_json_read_biases(plan, error) &&
-                (object || settings ? read_own(plan, object, settings, error)
+                (object || settings ? read_exported(plan, object, settings, error)
                                     : config_json_read(plan, error));
     Error why;
     if (good && !config_check(&plan->config, &why))
-        good = error_set(error, "%s: %s", plan->own ? "the stored settings" : plan->path,
+        good = error_set(error, "%s: %s", plan->exported ? "the stored settings" : plan->path,
                          why.text);
     return good;
 }

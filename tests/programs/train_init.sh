@@ -51,7 +51,6 @@ unchanged() {
     check "$title is named" prints "$phrase"
     rm -rf part
 }
-unchanged 'an output gate' 'without effect at the start: output gate' --out-gate yes
 unchanged 'a residual convolution' 'without effect at the start: convolution' --conv residual
 unchanged 'value residual' 'without effect at the start: value residual' --value-residual
 unchanged 'n-gram embeddings' 'without effect at the start: n-gram embeddings' --ngrams 3

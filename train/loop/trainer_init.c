@@ -51,8 +51,7 @@ static void append_tokens(Trainer *t, size_t shared)
 bool trainer_plan_init(Trainer *t, const Checkpoint *init, Error *error)
 {
     size_t shared = 0;
-    if (!adopt_check(&t->model.config, init, error) ||
-        !adopt_verify(&t->model.config, init, error))
+    if (!adopt_check(&t->model.config, init, error) || !adopt_verify(init, error))
         return false;
     t->init = init;
     if (!trainer_init_vocabulary(t, init))
