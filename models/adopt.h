@@ -36,11 +36,12 @@ bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error
 /* Reads all weights once, so that nothing is begun with weights that cannot be taken over. */
 bool adopt_verify(const Checkpoint *from, Error *error);
 
-/* For each token of a vocabulary the id of the token with the same text in `from`, or
- * TOKEN_NONE; the caller frees. Counts the tokens that have one. */
+/* For each token of a vocabulary (vocabulary->count) the id of the token with the same text in
+ * `from`, or TOKEN_NONE; caller frees. Counts the tokens that have one. */
 int32_t *adopt_ids(const Vocabulary *vocabulary, const Vocabulary *from, size_t *shared);
 
-/* Replaces the initial weights of a new model. ids is NULL if both have the same vocabulary. */
+/* Replaces the initial weights of a new model. ids (V) as adopt_ids gives them, NULL if both
+ * have the same vocabulary. */
 bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Error *error);
 
 /* Whether a tensor learns while the attention sublayers learn to do what the checkpoint's do

@@ -105,7 +105,7 @@ static bool is_of_tokens(const ParamRow *row)
 }
 
 /* Tensors with a row for each token or position, of which the model has others. */
-static bool take_rows(Model *model, const ParamRow *row, const Checkpoint *from,
+static bool load_rows(Model *model, const ParamRow *row, const Checkpoint *from,
                       const ParamRow *source, const int32_t *ids, Error *error)
 {
     real *rows = memory_take(source->count, sizeof *rows, source->name);
@@ -142,7 +142,7 @@ bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Err
         if (!source)
             continue;
         if ((ids && is_of_tokens(row)) || is_named(row, "wpe.weight"))
-            good = take_rows(model, row, from, source, ids, error);
+            good = load_rows(model, row, from, source, ids, error);
         else
             good = load(model->base + row->offset, from, source, error);
     }

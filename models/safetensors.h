@@ -62,8 +62,9 @@ typedef struct MetadataPair {
     const char *key, *value;
 } MetadataPair;
 
-/* Atomically replaces the file at path. The bytes depend only on tensors and metadata, not on
- * the order of the records. Fails on NaN or infinity and on anything the reader would reject.
+/* Atomically replaces the file at path. The bytes depend only on tensors (count) and metadata
+ * (metadata_count), not on the order of the records. Fails on NaN or infinity and on anything
+ * the reader would reject.
  */
 bool safetensors_write(const char *path, const TensorRecord *records, size_t count,
                        const MetadataPair *metadata, size_t metadata_count, Error *error);
@@ -81,7 +82,7 @@ struct json_t;
 
 typedef struct SafetensorsHeader {
     struct json_t *tree;
-    TensorEntry *tensors; /* in file order */
+    TensorEntry *tensors; /* (tensor_count) in file order */
     size_t tensor_count;
 } SafetensorsHeader;
 
@@ -101,8 +102,8 @@ void safetensors_close(SafetensorsFile *file);
 const TensorEntry *safetensors_find(const SafetensorsFile *file, const char *name);
 const char *safetensors_metadata(const SafetensorsFile *file, const char *key);
 
-/* Loads one tensor into the caller's buffer of exactly this type and shape. Fails on any other
- * type or shape, and on NaN or infinity; the buffer is then undefined. */
+/* Loads one tensor into the caller's buffer of exactly this type and shape (rank). Fails on any
+ * other type or shape, and on NaN or infinity; the buffer is then undefined. */
 bool safetensors_load(const SafetensorsFile *file, const char *name, TensorType type,
                       size_t rank, const size_t *shape, void *destination, Error *error);
 /* The same for a tensor that may also be F32, F16 or BF16. */

@@ -106,7 +106,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
         }
         scores[batch] = score_batch(pass, w, batch, buffer);
         for (size_t i = 0; i < listener_count; i++)
-            listeners[i].hear(listeners[i].context, pass);
+            listeners[i].add_batch(listeners[i].context, pass);
     }
     if (shared)
         ranks_collect_shares(scores, sizeof *scores, batches);

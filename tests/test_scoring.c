@@ -702,7 +702,7 @@ static void repeat(void *context, Pass *pass)
 {
     const ScoreListener *listens = context;
     for (size_t i = 0; i < REPEATS; i++)
-        listens->hear(listens->context, pass);
+        listens->add_batch(listens->context, pass);
 }
 
 START_TEST(soft_targets_of_a_long_text_take_no_memory)

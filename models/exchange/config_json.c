@@ -1,6 +1,7 @@
 /* config.json of transformers, both ways: a family's, from the keys in its row, and linnet's
  * own, which modeling_linnet.py reads. What linnet would compute differently is refused by
- * name; what is not known here, such as the names of authors, is ignored, as transformers does.
+ * name; what linnet does not know, such as the names of authors, is ignored, as transformers
+ * does.
  */
 #include "models/exchange/forms.h"
 #include "models/exchange/imported.h"
@@ -437,7 +438,7 @@ bool config_json_agrees(const ImportPlan *plan, json_t *expected, Error *error)
     json_decref(expected);
     if (!good || plan->family == &family_linnet)
         return good;
-    /* What a family can have besides, such as RoPE scaling, is not supported here either. */
+    /* What a family can have besides, such as RoPE scaling, is not supported either. */
     ImportPlan alone = {.path = memory_copy_text(plan->path),
                         .root = json_incref(plan->root),
                         .family = plan->family,

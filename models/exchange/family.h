@@ -1,10 +1,10 @@
 /* The families of models that Hugging Face transformers knows and linnet computes: one row of
  * a table each, with which models belong to it, how its config.json and its tensors are named
- * and laid out, there and in llama.cpp. Export and import read the same rows.
+ * and laid out, in transformers and in llama.cpp. Export and import read the same rows.
  *
  * linnet stores a linear layer as (in, out), as GPT-2 does; the others store (out, in). A
- * matrix of linnet's may be several tensors there: queries, keys and values, or the two inputs
- * of SwiGLU. */
+ * matrix of linnet's may be several tensors of theirs: queries, keys and values, or the two
+ * inputs of SwiGLU. */
 #ifndef LINNET_FAMILY_H
 #define LINNET_FAMILY_H
 

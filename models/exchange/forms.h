@@ -46,7 +46,7 @@ json_t *export_settings_json(const LoadedModel *loaded);
  * and the model lacks: zeros, computed positions, and a head that is the embedding. */
 typedef struct ExportTensors {
     TensorRecord *records; /* an stb_ds array, in the order of the model; the names are owned */
-    real **made;           /* data that is not the model's, an stb_ds array */
+    real **made; /* data that is not the model's, an stb_ds array; shapes as in records */
 } ExportTensors;
 
 void export_tensors_make(ExportTensors *tensors, const Model *model, const FamilyForm *form);
