@@ -2,6 +2,7 @@
 #include "src/base/containers.h"
 #include "src/base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* --- settings --- */

@@ -98,6 +98,9 @@ typedef struct SafetensorsFile {
 bool safetensors_open(SafetensorsFile *file, const char *path, Error *error);
 void safetensors_close(SafetensorsFile *file);
 
+/* Whether a tensor has this shape (rank). */
+bool tensor_has_shape(const TensorEntry *tensor, size_t rank, const size_t *shape);
+
 /* Return NULL if not found. */
 const TensorEntry *safetensors_find(const SafetensorsFile *file, const char *name);
 const char *safetensors_metadata(const SafetensorsFile *file, const char *key);

@@ -128,6 +128,14 @@ const char *safetensors_metadata(const SafetensorsFile *file, const char *key)
     return safetensors_header_metadata(&file->header, key);
 }
 
+bool tensor_has_shape(const TensorEntry *tensor, size_t rank, const size_t *shape)
+{
+    bool same = tensor->rank == rank;
+    for (size_t axis = 0; same && axis < rank; axis++)
+        same = tensor->shape[axis] == shape[axis];
+    return same;
+}
+
 static bool check_asked(const TensorEntry *tensor, TensorType type, size_t rank,
                         const size_t *shape, Error *error)
 {
@@ -136,10 +144,7 @@ static bool check_asked(const TensorEntry *tensor, TensorType type, size_t rank,
     if (tensor->type != type)
         return error_set(error, "dtype %s, expected %s", tensor_type_name(tensor->type),
                          tensor_type_name(type));
-    bool same = tensor->rank == rank;
-    for (size_t axis = 0; same && axis < rank; axis++)
-        same = tensor->shape[axis] == shape[axis];
-    if (!same)
+    if (!tensor_has_shape(tensor, rank, shape))
         return error_set(error, "shape %s, expected %s",
                          tensor_shape_label(tensor->rank, tensor->shape).text,
                          tensor_shape_label(rank, shape).text);

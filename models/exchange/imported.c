@@ -42,8 +42,7 @@ static bool is_absent(const ImportPlan *plan, const ParamRow *row)
 static bool check_tensor(const StoredTensor *found, const FamilyTensor *tensor, Error *error)
 {
     const TensorEntry *entry = found->entry;
-    if (entry->rank == tensor->rank && entry->shape[0] == tensor->shape[0] &&
-        (entry->rank == 1 || entry->shape[1] == tensor->shape[1]))
+    if (tensor_has_shape(entry, tensor->rank, tensor->shape))
         return true;
     return error_set(error, "%s: tensor %s has shape %s, the settings require %s",
                      found->file->path, tensor_label(found->name).text,
