@@ -1,8 +1,8 @@
 #include "models/adopt.h"
 #include "src/base/containers.h"
-#include "src/layers/gates.h"
 #include "src/base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* --- settings --- */
@@ -27,7 +27,7 @@ AdoptRole adopt_role(const Option *option)
     for (size_t role = 0; role < sizeof names / sizeof *names; role++)
         if (is_among(option->name, names[role]))
             return (AdoptRole)role;
-    return config_is_own(option) ? ROLE_OF_KIND : ROLE_UNKNOWN;
+    return config_is_of_kinds(option) ? ROLE_OF_KIND : ROLE_UNKNOWN;
 }
 
 bool adopt_sets_tokenizer(const char *name)
@@ -73,18 +73,16 @@ bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *
 static const AdoptPart parts[] = {
     {"wpe.weight", "learned positions", START_ZERO},
     {"ngrams.weight", "n-gram embeddings", START_NGRAMS},
-    {".attn.conv.weight", "convolution", START_CONVOLUTION},
-    {".attn.gate_in.weight", "gates of the attention kind", START_OF_KIND},
-    {".attn.gate.weight", "gates of the attention kind", START_OF_KIND},
-    {".attn.gate.bias", "gates of the attention kind", START_OF_KIND},
+    {".attn.conv.", "convolution", START_CONVOLUTION},
+    {".attn.gate", "gates of the attention kind", START_OF_KIND},
     {".attn.own", "parameters of the attention kind", START_OF_KIND},
-    {".attn.norm.weight", "head norm", START_NEW},
-    {".attn.qk_norm.weight", "QK-norm", START_NEW},
+    {".attn.norm.", "head norm", START_NEW},
+    {".attn.qk_norm.", "QK-norm", START_NEW},
     {".attn.value_mix", "value residual", START_ZERO},
-    {".attn.out_gate.weight", "output gate", START_OPEN},
+    {".attn.out_gate.", "output gate", START_NEW},
     {"lm_head.weight", "output head of its own", START_ZERO},
     {"lm_head.bias", "head bias", START_ZERO},
-    {".attn.head_gate.weight", "head gate", START_ZERO},
+    {".attn.head_gate.", "head gate", START_ZERO},
     {".bias", "biases", START_ZERO},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -92,7 +90,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 const AdoptPart *adopt_part(const char *name)
 {
     for (size_t i = 0; i < PARTS; i++)
-        if (strcmp(name, parts[i].ending) == 0 || text_ends_in(name, parts[i].ending))
+        if (strstr(name, parts[i].names))
             return &parts[i];
     return NULL;
 }
@@ -127,20 +125,12 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
     return means_another ? NULL : param_table_find(&from->table, row->name);
 }
 
-bool adopt_opens_gates(const ModelConfig *config)
-{
-    bool has_room = !config->head_gate || config->dim > headgate_channels(config->dim);
-    return config->norm == NORM_PRE && !config->rms_norm && config->bias && has_room;
-}
-
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
 {
     const AdoptPart *part = adopt_part(row->name);
     switch (part ? part->start : START_NEW) {
     case START_ZERO:
         return true;
-    case START_OPEN:
-        return adopt_opens_gates(config);
     case START_NGRAMS:
         return from->config.ngrams <= 1;
     case START_CONVOLUTION:
@@ -248,7 +238,7 @@ bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error
 
 /* --- differences --- */
 
-typedef enum Difference { SAME, NEW_NEUTRAL, NEW, DROPPED } Difference;
+typedef enum Difference { NEW_NEUTRAL, NEW, DROPPED, SAME } Difference;
 
 /* What becomes of a part: of the rows of one table that lack a partner in the other. */
 static Difference difference_of(const AdoptPart *part, const ParamTable *table,
@@ -265,28 +255,38 @@ static Difference difference_of(const AdoptPart *part, const ParamTable *table,
     return SAME;
 }
 
-/* Appends an item with the titles of all parts that differ so. */
-static void append_parts(char **text, const Difference *differences, Difference wanted,
-                         const char *before)
+static void append_item(char **text, const char *item)
 {
-    const char *last = NULL;
+    if (item)
+        text_append(text, "%s%s", **text ? "  " : "", item);
+}
+
+/* Lists the parts that differ, those of a sort in one item. */
+static void append_parts(char **text, const ModelConfig *config, const Checkpoint *from)
+{
+    static const char *const sorts[] = {[NEW_NEUTRAL] = "new, without effect at the start: ",
+                                        [NEW] = "new, changing the function: ",
+                                        [DROPPED] = "dropped: "};
+    char *items[SAME] = {NULL};
+    ParamTable table;
+    param_table_make(&table, config);
     for (size_t i = 0; i < PARTS; i++) {
-        if (differences[i] != wanted || (last && strcmp(last, parts[i].title) == 0))
-            continue;
-        text_append(text, "%s%s%s",
-                    last              ? ", "
-                    : *text && **text ? "  "
-                                      : "",
-                    last ? "" : before, parts[i].title);
-        last = parts[i].title;
+        Difference sort = difference_of(&parts[i], &table, config, from);
+        if (sort != SAME)
+            text_append(&items[sort], "%s%s", items[sort] ? ", " : sorts[sort], parts[i].title);
+    }
+    param_table_free(&table);
+    for (size_t sort = 0; sort < SAME; sort++) {
+        append_item(text, items[sort]);
+        free(items[sort]);
     }
 }
 
-/* Settings that change what the same weights compute. */
+/* Lists the settings that change what the same weights compute. */
 static void append_changes(char **text, const ModelConfig *config, const Checkpoint *from)
 {
     const OptionGroup new = config_group(config), old = config_group(&from->config);
-    size_t changes = 0;
+    char *changes = NULL;
     for (size_t i = 0; i < new.count; i++) {
         const Option *option = &new.options[i];
         AdoptRole role = adopt_role(option);
@@ -295,36 +295,26 @@ static void append_changes(char **text, const ModelConfig *config, const Checkpo
                        config_has_option(&from->config, option));
         char *value = option_value(&new, option), *before = option_value(&old, option);
         if (counts && strcmp(value, before) != 0)
-            text_append(text, "%s%s %s was %s",
-                        changes++ ? ", "
-                        : **text  ? "  "
-                                  : "",
-                        option->name, value, before);
+            text_append(&changes, "%s%s %s was %s", changes ? ", " : "", option->name, value,
+                        before);
         free(value);
         free(before);
     }
-    if (changes > 0)
+    append_item(text, changes);
+    if (changes)
         text_append(text, ": the same weights compute another function");
+    free(changes);
 }
 
 char *adopt_differences(const ModelConfig *config, const Checkpoint *from)
 {
-    Difference differences[PARTS];
     char *text = memory_copy_text("");
-    ParamTable table;
-    param_table_make(&table, config);
-    for (size_t i = 0; i < PARTS; i++)
-        differences[i] = difference_of(&parts[i], &table, config, from);
-    param_table_free(&table);
-    append_parts(&text, differences, NEW_NEUTRAL, "new, without effect at the start: ");
-    append_parts(&text, differences, NEW, "new, changing the function: ");
-    append_parts(&text, differences, DROPPED, "dropped: ");
+    size_t contexts[] = {config->context, from->config.context};
+    append_parts(&text, config, from);
     append_changes(&text, config, from);
     if (config->positions == POSITIONS_LEARNED && from->config.positions == POSITIONS_LEARNED &&
-        config->context != from->config.context)
+        contexts[0] != contexts[1])
         text_append(&text, "%s%zu of %zu learned positions kept", *text ? "  " : "",
-                    config->context < from->config.context ? config->context
-                                                           : from->config.context,
-                    config->context);
+                    contexts[contexts[1] < contexts[0]], contexts[0]);
     return text;
 }

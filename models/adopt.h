@@ -14,13 +14,9 @@
  *   value residual           0
  *   attention sink           0
  *   head gate                0, which is a factor of 1
- *   output gate              1, with LayerNorm before the layers, and biases: W = z / (C g)
- * where silu(z) = 1 and g are the gains of the norm. Normed values sum to 0, so each gate is z
- * times the mean of b/g, and the biases b are shifted so that it is 1; the projections' biases
- * take the shift back.
  *
- * Convolutions with SiLU, head norms, QK-norms, gates of attention kinds, and output gates of
- * other models cannot: they start as in a new model. */
+ * Output gates, convolutions with SiLU, head norms, QK-norms, and gates of attention kinds
+ * cannot: they start as in a new model. */
 #ifndef LINNET_ADOPT_H
 #define LINNET_ADOPT_H
 
@@ -38,13 +34,14 @@ bool adopt_sets_tokenizer(const char *name);
 bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error);
 
 /* Reads all weights once, so that nothing is begun with weights that cannot be taken over. */
-bool adopt_verify(const ModelConfig *config, const Checkpoint *from, Error *error);
+bool adopt_verify(const Checkpoint *from, Error *error);
 
-/* For each token of a vocabulary the id of the token with the same text in `from`, or
- * TOKEN_NONE; the caller frees. Counts the tokens that have one. */
+/* For each token of a vocabulary (vocabulary->count) the id of the token with the same text in
+ * `from`, or TOKEN_NONE; caller frees. Counts the tokens that have one. */
 int32_t *adopt_ids(const Vocabulary *vocabulary, const Vocabulary *from, size_t *shared);
 
-/* Replaces the initial weights of a new model. ids is NULL if both have the same vocabulary. */
+/* Replaces the initial weights of a new model. ids (V) as adopt_ids gives them, NULL if both
+ * have the same vocabulary. */
 bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Error *error);
 
 /* Whether a tensor learns while the attention sublayers learn to do what the checkpoint's do
@@ -75,7 +72,6 @@ AdoptRole adopt_role(const Option *option);
 typedef enum AdoptStart {
     START_NEW,         /* as in a new model, which changes the function */
     START_ZERO,        /* without effect; a head of its own copies the embedding instead */
-    START_OPEN,        /* output gates as 1, if adopt_opens_gates */
     START_NGRAMS,      /* at 0; all anew if their lengths, table or tokens are others */
     START_CONVOLUTION, /* at 0 if it is residual */
     START_OF_KIND      /* belongs to the attention kind of its layer; at 0 if that stays */
@@ -83,7 +79,7 @@ typedef enum AdoptStart {
 
 /* A kind of tensor that models may lack. */
 typedef struct AdoptPart {
-    const char *ending; /* of the names of its tensors */
+    const char *names; /* what the names of its tensors contain */
     const char *title;
     AdoptStart start;
 } AdoptPart;
@@ -93,9 +89,6 @@ const AdoptPart *adopt_part(const char *name);
 /* The tensor of the checkpoint that a tensor of the model takes its values from; NULL: none. */
 const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
                              const Checkpoint *from);
-/* Whether output gates of a model can start as 1. They read a channel that is constant, which a
- * norm's bias provides; head gates must not read it. */
-bool adopt_opens_gates(const ModelConfig *config);
 /* Whether a tensor that the checkpoint lacks can leave the function unchanged. */
 bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from);
 

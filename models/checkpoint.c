@@ -158,8 +158,7 @@ static const ParamRow *row_of(const Checkpoint *c, const char *name)
 static bool check_shape(const Checkpoint *c, const TensorEntry *tensor, Error *error)
 {
     const ParamRow *row = row_of(c, tensor->name);
-    if (!row || (tensor->rank == row->rank && tensor->shape[0] == row->shape[0] &&
-                 (row->rank == 1 || tensor->shape[1] == row->shape[1])))
+    if (!row || tensor_has_shape(tensor, row->rank, row->shape))
         return true;
     return error_set(error, "%s: tensor %s has shape %s, the settings require %s", c->file.path,
                      tensor->name, tensor_shape_label(tensor->rank, tensor->shape).text,

@@ -14,12 +14,11 @@ typedef struct CheckpointContent {
     const Model *model;
     const Vocabulary *vocabulary;
     const CorpusOptions *corpus;
-    const real *m,
-        *v; /* first and second moments, in the layout of the weights; NULL: weights only */
-    const real *average; /* the running weight average; NULL: none */
-    const real *carried; /* recurrent state of carried_reals numbers; NULL: none */
+    const real *m, *v;   /* (model->table.total) moments; NULL: weights only */
+    const real *average; /* (model->table.total) running weight average; NULL: none */
+    const real *carried; /* (carried_reals) recurrent state; NULL: none */
     size_t carried_reals;
-    const MetadataPair *extra; /* additional metadata of the caller */
+    const MetadataPair *extra; /* (extra_count) metadata of the caller */
     size_t extra_count;
 } CheckpointContent;
 
@@ -39,11 +38,11 @@ typedef struct Checkpoint {
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
 
-/* Loads tensors into buffers of table.total reals; all but the weights may be NULL. */
+/* Loads tensors into buffers (table.total); all but the weights may be NULL. */
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
                      real *average, Error *error);
 
-/* Loads the carried state; fails if it is missing or of another size. */
+/* Loads the carried state (reals); fails if it is missing or of another size. */
 bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
                              Error *error);
 

@@ -8,9 +8,9 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer)
     return attention_find(config->attention.at[layer % config->attention.count]);
 }
 
-static bool granted(size_t wish, bool kind_wants)
+static bool enabled(size_t part, bool kind_wants)
 {
-    return wish == WISH_AUTO ? kind_wants : wish != WISH_NO;
+    return part == TRISTATE_AUTO ? kind_wants : part != TRISTATE_NO;
 }
 
 size_t config_rotating_pairs(const ModelConfig *config)
@@ -21,31 +21,31 @@ size_t config_rotating_pairs(const ModelConfig *config)
 
 bool config_convolves(const ModelConfig *config, size_t layer)
 {
-    return granted(config->convolution, config_kind(config, layer)->wants_convolution);
+    return enabled(config->convolution, config_kind(config, layer)->wants_convolution);
 }
 
 bool config_norms_heads(const ModelConfig *config, size_t layer)
 {
-    return granted(config->head_norm, config_kind(config, layer)->wants_norm);
+    return enabled(config->head_norm, config_kind(config, layer)->wants_norm);
 }
 
 bool config_gates_output(const ModelConfig *config, size_t layer)
 {
-    return granted(config->gate, config_kind(config, layer)->wants_gate);
+    return enabled(config->gate, config_kind(config, layer)->wants_gate);
 }
 
 /* --- checking --- */
 
 bool config_has_option(const ModelConfig *config, const Option *option)
 {
-    bool has = !config_is_own(option);
+    bool has = !config_is_of_kinds(option);
     for (size_t k = 0; k < config->attention.count; k++)
         has = has || config_kind_uses(config_kind(config, k), option->name);
     return has;
 }
 
 /* Refuses options of attention kinds that the model does not have. */
-bool config_check_own(const ModelConfig *config, Error *error)
+bool config_check_kind_options(const ModelConfig *config, Error *error)
 {
     const OptionGroup group = config_group(config);
     for (size_t i = 0; i < model_option_count; i++) {
@@ -99,7 +99,7 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
                             .width = config_head_width(config),
                             .layer = layer,
                             .layers = config->layers,
-                            .options = &config->own};
+                            .options = &config->kind_options};
 }
 
 static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Error *error)
@@ -171,8 +171,8 @@ bool config_check(ModelConfig *config, Error *error)
     if (config->positions == POSITIONS_ROTARY && config_rotating_pairs(config) == 0)
         return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",
                          config->rope_share, config_head_width(config));
-    if (config->own.buckets % 2 != 0)
-        return error_set(error, "--buckets %zu: must be even", config->own.buckets);
+    if (config->kind_options.buckets % 2 != 0)
+        return error_set(error, "--buckets %zu: must be even", config->kind_options.buckets);
     for (size_t k = 0; k < config->attention.count; k++)
         if (!check_kind(config, config_kind(config, k), error))
             return false;

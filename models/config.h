@@ -20,22 +20,22 @@ typedef enum HeadBias { HEAD_BIAS_NO, HEAD_BIAS_YES, HEAD_BIAS_UNIGRAM } HeadBia
 typedef enum NormPlace { NORM_PRE, NORM_POST } NormPlace;
 
 /* An optional part around the attention kind: auto follows the default of the kind. */
-typedef enum Wish { WISH_AUTO, WISH_NO, WISH_YES } Wish;
-const char *wish_name(size_t index);
+typedef enum Tristate { TRISTATE_AUTO, TRISTATE_NO, TRISTATE_YES } Tristate;
+const char *tristate_name(size_t index);
 
-/* Like Wish; residual adds the convolution to its input instead of applying SiLU. */
-typedef enum ConvolutionWish {
-    CONVOLUTION_AUTO = WISH_AUTO,
-    CONVOLUTION_NO = WISH_NO,
-    CONVOLUTION_YES = WISH_YES,
+/* Like Tristate; residual adds the convolution to its input instead of applying SiLU. */
+typedef enum ConvolutionUse {
+    CONVOLUTION_AUTO = TRISTATE_AUTO,
+    CONVOLUTION_NO = TRISTATE_NO,
+    CONVOLUTION_YES = TRISTATE_YES,
     CONVOLUTION_RESIDUAL
-} ConvolutionWish;
+} ConvolutionUse;
 
 typedef struct ModelConfig {
-    Choices attention;      /* indexes into the table of kinds, cycled over the layers */
-    AttentionOptions own;   /* options of single kinds */
-    size_t convolution;     /* ConvolutionWish */
-    size_t head_norm, gate; /* Wish */
+    Choices attention;             /* indexes into the table of kinds, cycled over the layers */
+    AttentionOptions kind_options; /* options of single kinds */
+    size_t convolution;            /* ConvolutionUse */
+    size_t head_norm, gate;        /* Tristate */
     size_t layers, dim, heads, ffn, context;
     size_t positions, norm, activation; /* Positions, NormPlace, index into the table */
     size_t head_bias;                   /* HeadBias */
@@ -84,11 +84,11 @@ bool config_gates_output(const ModelConfig *config, size_t layer);
 bool config_check_carrying(const ModelConfig *config, Error *error);
 
 /* Fails if an option was set that none of the attention kinds uses. */
-bool config_check_own(const ModelConfig *config, Error *error);
+bool config_check_kind_options(const ModelConfig *config, Error *error);
 
 /* Whether an option belongs to single kinds; whether a kind uses it; whether a model uses it
  * (general options, and those of its kinds). */
-bool config_is_own(const Option *option);
+bool config_is_of_kinds(const Option *option);
 bool config_kind_uses(const AttentionKind *kind, const char *name);
 bool config_has_option(const ModelConfig *config, const Option *option);
 

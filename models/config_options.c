@@ -5,7 +5,7 @@
 #include <string.h>
 
 static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
-OPTION_NAMES(wish_name, "auto", "no", "yes");
+OPTION_NAMES(tristate_name, "auto", "no", "yes");
 static OPTION_NAMES(convolution_name, "auto", "no", "yes", "residual");
 static OPTION_NAMES(norm_name, "pre", "post");
 static OPTION_NAMES(head_bias_name, "no", "yes", "unigram");
@@ -157,12 +157,12 @@ const Option model_option_rows[] = {
              "SiLU; residual: added to its input, without SiLU",
      .also = "short-conv use-short-conv conv-size",
      .section = "Architecture variants"},
-    {.name = "head-norm", OPTION_ONE_OF("WHEN", FIELD(head_norm), wish_name, "auto"),
+    {.name = "head-norm", OPTION_ONE_OF("WHEN", FIELD(head_norm), tristate_name, "auto"),
      OPTION_FIXED,
      .help = "RMSNorm of each head's output (RetNet's group norm)",
      .also = "group-norm output-norm",
      .section = "Architecture variants"},
-    {.name = "out-gate", OPTION_ONE_OF("WHEN", FIELD(gate), wish_name, "auto"), OPTION_FIXED,
+    {.name = "out-gate", OPTION_ONE_OF("WHEN", FIELD(gate), tristate_name, "auto"), OPTION_FIXED,
      .help = "gate the attention output",
      .also = "gate output-gate use-gate",
      .section = "Architecture variants"},
@@ -175,41 +175,41 @@ const Option model_option_rows[] = {
              "BPTT); for kinds whose state decays or is bounded (see --attn help)",
      .also = "stateful tbptt",
      .section = "Order of the text and stateful training"},
-    {.name = "window", OPTION_WHOLE(FIELD(own.window), 1, 65536, "64"), OF_KINDS,
+    {.name = "window", OPTION_WHOLE(FIELD(kind_options.window), 1, 65536, "64"), OF_KINDS,
      .help = "sliding-window size, including the current token",
      .also = "sliding-window attention-window window-size"},
-    {.name = "period", OPTION_WHOLE(FIELD(own.period), 1, 65536, "16"), OF_KINDS,
+    {.name = "period", OPTION_WHOLE(FIELD(kind_options.period), 1, 65536, "16"), OF_KINDS,
      .help = "stride of the visible positions, or block length",
      .also = "stride block-length"},
-    {.name = "summary", OPTION_WHOLE(FIELD(own.summary), 1, 65536, "4"), OF_KINDS,
+    {.name = "summary", OPTION_WHOLE(FIELD(kind_options.summary), 1, 65536, "4"), OF_KINDS,
      .help = "number of positions at the end of each block visible to all later "
              "positions; a shorter block is visible whole"},
-    {.name = "segment", OPTION_WHOLE(FIELD(own.segment), 1, 65536, "32"), OF_KINDS,
+    {.name = "segment", OPTION_WHOLE(FIELD(kind_options.segment), 1, 65536, "32"), OF_KINDS,
      .help = "block size for compression, in positions",
      .also = "chunk-size compress-block"},
-    {.name = "rank", OPTION_WHOLE(FIELD(own.rank), 1, 65536, "4"), OF_KINDS,
+    {.name = "rank", OPTION_WHOLE(FIELD(kind_options.rank), 1, 65536, "4"), OF_KINDS,
      .help = "compressed positions per block",
      .also = "linformer-k projection-rank"},
-    {.name = "features", OPTION_WHOLE(FIELD(own.features), 0, 65536, "0"), OF_KINDS,
+    {.name = "features", OPTION_WHOLE(FIELD(kind_options.features), 0, 65536, "0"), OF_KINDS,
      .help = "number of random features; 0: twice the head dimension",
      .also = "n-features nb-features random-features"},
-    {.name = "hashes", OPTION_WHOLE(FIELD(own.hashes), 1, 64, "2"), OF_KINDS,
+    {.name = "hashes", OPTION_WHOLE(FIELD(kind_options.hashes), 1, 64, "2"), OF_KINDS,
      .help = "LSH rounds",
      .also = "n-hashes num-hashes"},
-    {.name = "buckets", OPTION_WHOLE(FIELD(own.buckets), 2, 4096, "8"), OF_KINDS,
+    {.name = "buckets", OPTION_WHOLE(FIELD(kind_options.buckets), 2, 4096, "8"), OF_KINDS,
      .help = "LSH buckets per round, an even number",
      .also = "n-buckets num-buckets"},
-    {.name = "near", OPTION_WHOLE(FIELD(own.near), 1, 65536, "32"), OF_KINDS,
+    {.name = "near", OPTION_WHOLE(FIELD(kind_options.near), 1, 65536, "32"), OF_KINDS,
      .help = "visible positions in the same bucket"},
-    {.name = "tau", OPTION_NUMBER(FIELD(own.tau), 0.01, 0.999, "0.95"), OF_KINDS,
+    {.name = "tau", OPTION_NUMBER(FIELD(kind_options.tau), 0.01, 0.999, "0.95"), OF_KINDS,
      .help = "slope of the kernel 1 + tau cos(q, k)"},
-    {.name = "sink", OPTION_SWITCH(FIELD(own.sink), "no"), OF_KINDS,
+    {.name = "sink", OPTION_SWITCH(FIELD(kind_options.sink), "no"), OF_KINDS,
      .help = "learned attention sink: the logit of the extra 1 in the denominator",
      .also = "attention-sink"},
-    {.name = "steps-per-token", OPTION_WHOLE(FIELD(own.steps), 1, 8, "2"), OF_KINDS,
+    {.name = "steps-per-token", OPTION_WHOLE(FIELD(kind_options.steps), 1, 8, "2"), OF_KINDS,
      .help = "steps of the delta rule per token, each with a key of its own",
      .also = "num-householder"},
-    {.name = "negative-eigenvalues", OPTION_SWITCH(FIELD(own.negative_eigenvalues), "no"),
+    {.name = "negative-eigenvalues", OPTION_SWITCH(FIELD(kind_options.negative_eigenvalues), "no"),
      OF_KINDS,
      .help = "write rates of the delta rule between 0 and 2 instead of 1, for state tracking",
      .also = "allow-neg-eigval neg-eigval"},
@@ -222,7 +222,7 @@ OptionGroup config_group(const ModelConfig *config)
     return OPTION_GROUP("Model", model_option_rows, config);
 }
 
-bool config_is_own(const Option *option)
+bool config_is_of_kinds(const Option *option)
 {
     return option->owners == &owners;
 }

@@ -26,21 +26,19 @@ enum {
 #define SAFETENSORS_MOST_DATA \
     (SAFETENSORS_MOST_FILE - SAFETENSORS_MOST_HEADER - SAFETENSORS_LENGTH_BYTES)
 
-/* All types of the format, in its order, with their bits. Tensors are stored by descending
- * type, so that wide elements come first and all are aligned. linnet writes only U8 and reals.
- */
+/* The types of the format whose elements are whole bytes and no complex or 8-bit reals, in its
+ * order, with their bytes. Tensors are stored by descending type, so that wide elements come
+ * first and all are aligned. linnet writes only U8 and reals. */
 /* clang-format off */
-#define TENSOR_TYPES(T)                                                           \
-    T(BOOL, 8)                                                                    \
-    T(F4, 4) T(F6_E2M3, 6) T(F6_E3M2, 6) T(U8, 8) T(I8, 8)                        \
-    T(F8_E5M2, 8) T(F8_E4M3, 8) T(F8_E8M0, 8) T(F8_E4M3FNUZ, 8) T(F8_E5M2FNUZ, 8) \
-    T(I16, 16) T(U16, 16) T(F16, 16) T(BF16, 16)                                  \
-    T(I32, 32) T(U32, 32) T(F32, 32)                                              \
-    T(C64, 64) T(F64, 64) T(I64, 64) T(U64, 64)
+#define TENSOR_TYPES(T)                            \
+    T(BOOL, 1) T(U8, 1) T(I8, 1)                   \
+    T(I16, 2) T(U16, 2) T(F16, 2) T(BF16, 2)       \
+    T(I32, 4) T(U32, 4) T(F32, 4)                  \
+    T(F64, 8) T(I64, 8) T(U64, 8)
 /* clang-format on */
 
 typedef enum TensorType {
-#define TENSOR_TYPE(name, bits) TENSOR_##name,
+#define TENSOR_TYPE(name, bytes) TENSOR_##name,
     TENSOR_TYPES(TENSOR_TYPE) TENSOR_TYPE_COUNT
 #undef TENSOR_TYPE
 } TensorType;
@@ -64,8 +62,9 @@ typedef struct MetadataPair {
     const char *key, *value;
 } MetadataPair;
 
-/* Atomically replaces the file at path. The bytes depend only on tensors and metadata, not on
- * the order of the records. Fails on NaN or infinity and on anything the reader would reject.
+/* Atomically replaces the file at path. The bytes depend only on tensors (count) and metadata
+ * (metadata_count), not on the order of the records. Fails on NaN or infinity and on anything
+ * the reader would reject.
  */
 bool safetensors_write(const char *path, const TensorRecord *records, size_t count,
                        const MetadataPair *metadata, size_t metadata_count, Error *error);
@@ -83,7 +82,7 @@ struct json_t;
 
 typedef struct SafetensorsHeader {
     struct json_t *tree;
-    TensorEntry *tensors; /* in file order */
+    TensorEntry *tensors; /* (tensor_count) in file order */
     size_t tensor_count;
 } SafetensorsHeader;
 
@@ -99,12 +98,15 @@ typedef struct SafetensorsFile {
 bool safetensors_open(SafetensorsFile *file, const char *path, Error *error);
 void safetensors_close(SafetensorsFile *file);
 
+/* Whether a tensor has this shape (rank). */
+bool tensor_has_shape(const TensorEntry *tensor, size_t rank, const size_t *shape);
+
 /* Return NULL if not found. */
 const TensorEntry *safetensors_find(const SafetensorsFile *file, const char *name);
 const char *safetensors_metadata(const SafetensorsFile *file, const char *key);
 
-/* Loads one tensor into the caller's buffer of exactly this type and shape. Fails on any other
- * type or shape, and on NaN or infinity; the buffer is then undefined. */
+/* Loads one tensor into the caller's buffer of exactly this type and shape (rank). Fails on any
+ * other type or shape, and on NaN or infinity; the buffer is then undefined. */
 bool safetensors_load(const SafetensorsFile *file, const char *name, TensorType type,
                       size_t rank, const size_t *shape, void *destination, Error *error);
 /* The same for a tensor that may also be F32, F16 or BF16. */
@@ -135,8 +137,7 @@ const char *safetensors_header_metadata(const SafetensorsHeader *header, const c
 /* The name of a type, and the type of a name; TENSOR_TYPE_COUNT if unknown. */
 const char *tensor_type_name(TensorType type);
 TensorType tensor_type_of(const char *name);
-/* Size in bytes. False if it overflows, even with an axis of length 0, or is not a whole
- * number of bytes. */
+/* Size in bytes. False if it overflows, even with an axis of length 0. */
 bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *bytes);
 /* Checks F16, BF16, F32 and F64 for NaN and infinity; other types pass. */
 bool tensor_is_finite(TensorType type, const void *data, size_t bytes);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,69 +55,23 @@ static bool read_at(int fd, size_t offset, void *bytes, size_t size, Error *erro
     return true;
 }
 
-static bool is_text(unsigned char byte)
-{
-    const unsigned char last_of_utf8 = 0xf4;
-    if (byte < ' ')
-        return byte == '\t' || byte == '\n' || byte == '\r';
-    return byte != 0x7f && byte <= last_of_utf8;
-}
-
-/* The format of a foreign file, by its first bytes; NULL if unknown. */
-static const char *known_kind(const unsigned char *start, size_t size)
-{
-    static const struct {
-        const char *magic, *kind;
-    } kinds[] = {{"PK\3\4", "a zip archive"}, {"\x80\2", "a pickle"},
-                 {"\x80\3", "a pickle"},      {"\x80\4", "a pickle"},
-                 {"\x80\5", "a pickle"},      {"GGUF", "GGUF"},
-                 {"\x1f\x8b", "gzip"},        {"\177ELF", "an ELF program"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        size_t length = strlen(kinds[i].magic);
-        if (size >= length && memcmp(start, kinds[i].magic, length) == 0)
-            return kinds[i].kind;
-    }
-    for (size_t i = 0; i < size; i++)
-        if (!is_text(start[i]))
-            return NULL;
-    return size > 0 ? "text" : NULL;
-}
-
-enum { START = SAFETENSORS_LENGTH_BYTES + 1 }; /* the length, and the first byte of JSON */
-
-static bool check_start(const unsigned char *start, uint64_t length, size_t size, Error *error)
-{
-    /* The magic bytes of other formats can also be lengths, if JSON follows. */
-    bool json = size >= START && memchr("{ \t\n\r", start[START - 1], 5);
-    const char *kind = known_kind(start, size < START ? size : START);
-    if (kind && (!json || length > SAFETENSORS_MOST_HEADER))
-        return error_set(error, "not a safetensors file (looks like %s)", kind);
-    if (size < SAFETENSORS_LENGTH_BYTES)
-        return error_set(error, "not a safetensors file (%zu bytes hold no header)", size);
-    if (length > SAFETENSORS_MOST_HEADER)
-        return error_set(error, "byte 0: a header of %llu bytes is more than the limit of %d",
-                         (unsigned long long)length, SAFETENSORS_MOST_HEADER);
-    if (length > size - SAFETENSORS_LENGTH_BYTES)
-        return error_set(error, "byte 0: a header of %llu bytes in a file of %zu: truncated",
-                         (unsigned long long)length, size);
-    return true;
-}
-
 static bool read_header(SafetensorsFile *file, size_t size, Error *error)
 {
-    unsigned char start[START] = {0};
-    if (!read_at(file->fd, 0, start, size < START ? size : START, error))
+    uint64_t length = UINT64_MAX;
+    if (size >= sizeof length && !read_at(file->fd, 0, &length, sizeof length, error))
         return false;
-    uint64_t claimed;
-    memcpy(&claimed, start, sizeof claimed);
-    if (!check_start(start, claimed, size, error))
-        return false;
-    size_t length = (size_t)claimed;
-    file->data_start = SAFETENSORS_LENGTH_BYTES + length;
-    char *json = memory_take(length, 1, "a header");
-    bool good = read_at(file->fd, SAFETENSORS_LENGTH_BYTES, json, length, error) &&
-                safetensors_header_parse(&file->header, json, length, size - file->data_start,
-                                         error);
+    if (length > SAFETENSORS_MOST_HEADER)
+        return error_set(error,
+                         "not a safetensors file: it does not begin with the length of a "
+                         "header");
+    if (length > size - sizeof length)
+        return error_set(error, "byte 0: a header of %llu bytes in a file of %zu: truncated",
+                         (unsigned long long)length, size);
+    file->data_start = sizeof length + (size_t)length;
+    char *json = memory_take((size_t)length, 1, "a header");
+    bool good = read_at(file->fd, sizeof length, json, (size_t)length, error) &&
+                safetensors_header_parse(&file->header, json, (size_t)length,
+                                         size - file->data_start, error);
     free(json);
     return good;
 }
@@ -173,6 +128,14 @@ const char *safetensors_metadata(const SafetensorsFile *file, const char *key)
     return safetensors_header_metadata(&file->header, key);
 }
 
+bool tensor_has_shape(const TensorEntry *tensor, size_t rank, const size_t *shape)
+{
+    bool same = tensor->rank == rank;
+    for (size_t axis = 0; same && axis < rank; axis++)
+        same = tensor->shape[axis] == shape[axis];
+    return same;
+}
+
 static bool check_asked(const TensorEntry *tensor, TensorType type, size_t rank,
                         const size_t *shape, Error *error)
 {
@@ -181,10 +144,7 @@ static bool check_asked(const TensorEntry *tensor, TensorType type, size_t rank,
     if (tensor->type != type)
         return error_set(error, "dtype %s, expected %s", tensor_type_name(tensor->type),
                          tensor_type_name(type));
-    bool same = tensor->rank == rank;
-    for (size_t axis = 0; same && axis < rank; axis++)
-        same = tensor->shape[axis] == shape[axis];
-    if (!same)
+    if (!tensor_has_shape(tensor, rank, shape))
         return error_set(error, "shape %s, expected %s",
                          tensor_shape_label(tensor->rank, tensor->shape).text,
                          tensor_shape_label(rank, shape).text);
@@ -203,4 +163,63 @@ bool safetensors_load(const SafetensorsFile *file, const char *name, TensorType 
         good = error_set(&why, "contains NaN or infinity");
     return good ||
            error_set(error, "%s: %s: %s", file->path, tensor_label(name).text, why.text);
+}
+
+/* --- numbers of any floating-point type, as reals: nothing is rounded --- */
+
+static float float_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* One bit of sign, 5 of exponent, 10 of fraction. */
+static float float_of_half(uint16_t half)
+{
+    enum { FRACTION = 10, FLOAT_FRACTION = 23, BIAS = 127 - 15, MOST = 31, LEAST = -24 };
+    uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = half >> FRACTION & MOST,
+             fraction = half & ((1u << FRACTION) - 1);
+    if (exponent == 0) { /* zero or denormal: fraction 2^-24 */
+        float value = ldexpf((float)fraction, LEAST);
+        return sign ? -value : value;
+    }
+    exponent = exponent == MOST ? 0xff : exponent + BIAS;
+    return float_of_bits(sign | exponent << FLOAT_FRACTION |
+                         fraction << (FLOAT_FRACTION - FRACTION));
+}
+
+static real number_at(TensorType type, const unsigned char *bytes, size_t i)
+{
+    uint16_t half;
+    float single;
+    if (type == TENSOR_F32) {
+        memcpy(&single, bytes + i * sizeof single, sizeof single);
+        return single;
+    }
+    memcpy(&half, bytes + i * sizeof half, sizeof half);
+    return type == TENSOR_F16 ? float_of_half(half) : float_of_bits((uint32_t)half << 16);
+}
+
+bool safetensors_load_reals(const SafetensorsFile *file, const char *name, size_t rank,
+                            const size_t *shape, real *destination, Error *error)
+{
+    const TensorEntry *tensor = safetensors_find(file, name);
+    TensorType type = tensor ? tensor->type : TENSOR_REAL;
+    if (type == TENSOR_REAL)
+        return safetensors_load(file, name, type, rank, shape, destination, error);
+    if (type != TENSOR_F32 && type != TENSOR_F16 && type != TENSOR_BF16)
+        return error_set(error,
+                         "%s: %s: dtype %s; linnet reads F32, F16 and BF16, so store the "
+                         "weights as one of these",
+                         file->path, tensor_label(name).text, tensor_type_name(type));
+    size_t bytes;
+    bool possible = tensor_bytes(type, rank, shape, &bytes);
+    unsigned char *stored = memory_take(possible ? tensor->size : 0, 1, "a tensor");
+    bool good = possible && safetensors_load(file, name, type, rank, shape, stored, error);
+    size_t count = good ? bytes / (type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t)) : 0;
+    for (size_t i = 0; i < count; i++)
+        destination[i] = number_at(type, stored, i);
+    free(stored);
+    return good;
 }

@@ -27,10 +27,9 @@ typedef struct Candidate {
     int32_t id;
 } Candidate;
 
-/* Scratch for `count` tokens. */
 typedef struct SamplerMemory {
-    real *weights;
-    Candidate *candidates;
+    real *weights;         /* (V) scratch */
+    Candidate *candidates; /* (V) */
 } SamplerMemory;
 
 /* The different tokens of a text so far. */
@@ -45,12 +44,13 @@ void sampler_forget(SeenTokens *seen);
 
 /* Repetition penalty (CTRL, Keskar et al. 2019; Hugging Face's rule): divides the logits of
  * seen tokens by the penalty if they are positive, and multiplies them if they are not. The
- * logits before are put into `kept` (one for each seen token), from where sampler_restore takes
- * them back. */
+ * logits (V) before are put into `kept` (seen->count), from where sampler_restore puts them
+ * back. */
 void sampler_penalise(real *logits, const SeenTokens *seen, double penalty, real *kept);
 void sampler_restore(real *logits, const SeenTokens *seen, const real *kept);
 
-/* The token for a uniform number in [0, 1); never one with a logit of minus infinity. */
+/* The token for a uniform number in [0, 1) by its logits (count); never one with a logit of
+ * minus infinity. */
 int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *options,
                      double uniform, SamplerMemory memory);
 

@@ -51,7 +51,7 @@ typedef struct Windows {
 size_t windows_number(const Windows *windows);
 /* Tokens that score_windows reads for the first time and, without labels, scores. */
 size_t windows_tokens(const Windows *windows, const Pass *pass);
-/* The inputs and targets of a window; a target of -1 is not scored. */
+/* The inputs and targets (window) of a window; a target of -1 is not scored. */
 void windows_fill(const Windows *windows, size_t index, int32_t *inputs, int32_t *targets);
 
 /* Called after each batch. Without a carried state, or with one stream, the tokens of
@@ -61,7 +61,7 @@ typedef struct ScoreListener {
     void *context;
 } ScoreListener;
 
-/* The windows are as long as the pass. */
+/* The windows are as long as the pass; listeners (listener_count). */
 Score score_windows(Pass *pass, const Windows *windows, const ScoreListener *listeners,
                     size_t listener_count);
 
@@ -91,7 +91,8 @@ typedef struct Scorer {
 void scorer_make(Scorer *scorer, const Model *model, const Protocol *protocol);
 void scorer_free(Scorer *scorer);
 
-/* Scores a text from its beginning and calls the listeners after each batch. */
+/* Scores a text from its beginning and calls the listeners (listener_count) after each batch.
+ */
 Score scorer_score(Scorer *scorer, const CorpusSplit *split, const ScoreListener *listeners,
                    size_t listener_count);
 

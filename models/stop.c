@@ -81,7 +81,7 @@ void stops_free(Stops *stops)
 }
 
 /* Takes one more byte; returns the size of the stop text that it completes, or 0. */
-static size_t take(StopMatch *match, const Stops *stops, char byte)
+static size_t advance(StopMatch *match, const Stops *stops, char byte)
 {
     size_t complete = 0; /* of several, the longest begins first */
     for (size_t i = 0; i < stops->count; i++) {
@@ -100,7 +100,7 @@ size_t stop_hold(StopMatch *match, const Stops *stops, const char *bytes, size_t
     for (size_t i = 0; i < size && !complete; i++) {
         arrput(*held, bytes[i]);
         if (stops)
-            complete = take(match, stops, bytes[i]);
+            complete = advance(match, stops, bytes[i]);
     }
     return complete;
 }

@@ -13,7 +13,7 @@
 enum { STOPS_MOST = 16 };
 
 typedef struct StopText {
-    char *bytes;
+    char *bytes; /* (size) */
     size_t size;
     size_t *shorter; /* (size + 1) of its first n bytes, the longest end that also begins it */
 } StopText;

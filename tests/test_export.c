@@ -1,7 +1,6 @@
 /* Exports: complete directories or none, JSON settings of the model, and which models GPT-2
  * represents. tests/interop checks that other programs read them. */
 #include "models/exchange/forms.h"
-#include "models/exchange/exchange.h"
 #include "models/pass.h"
 #include "src/base/file.h"
 #include "src/layers/embedding.h"
@@ -92,7 +91,7 @@ START_TEST(a_directory_made_meanwhile_is_not_replaced)
 }
 END_TEST
 
-/* --- what GPT-2 lacks --- */
+/* --- which family computes a model --- */
 
 static ModelConfig gpt2(void)
 {
@@ -102,79 +101,67 @@ static ModelConfig gpt2(void)
     return config;
 }
 
-static void check_lacking(ModelConfig config, const char *phrase)
+static void check_lacking(const ModelConfig *config, const char *phrase)
 {
-    Error error;
-    ck_assert_msg(config_check(&config, &error), "%s", error.text);
-    ck_assert_msg(!exchange_is_gpt2(&config, &error), "GPT-2 is said to have it: %s", phrase);
-    ck_assert_msg(strstr(error.text, phrase) != NULL, "no '%s' in: %s", phrase, error.text);
+    Error lacks;
+    ck_assert_msg(!family_of(config, &lacks), "a family is said to have it: %s", phrase);
+    ck_says(lacks, phrase);
 }
 
-START_TEST(gpt2_has_softmax_attention_only)
+START_TEST(families_have_softmax_attention_only)
 {
     ck_assert_str_eq(attention_find(0)->name, "softmax");
     for (size_t kind = 1; attention_find(kind); kind++) {
         ModelConfig config = gpt2();
         config.attention = one_kind(kind);
-        check_lacking(config, attention_find(kind)->name);
+        check_lacking(&config, attention_find(kind)->name);
         config.attention = (Choices){2, {0, kind}};
-        check_lacking(config, attention_find(kind)->name);
+        check_lacking(&config, attention_find(kind)->name);
     }
 }
 END_TEST
 
-START_TEST(features_that_gpt2_lacks_are_named)
+#define LLAMA "pos = rotary\nrms-norm = yes\nact = swiglu\n"
+#define NEOX  "pos = rotary\n"
+
+START_TEST(models_have_their_family_or_a_part_that_it_lacks)
 {
     static const struct {
-        const char *option, *value, *phrase;
-    } features[] = {{"norm", "post", "--norm post"},
-                    {"pos", "rotary", "--pos rotary"},
-                    {"head-bias", "unigram", "--head-bias"},
-                    {"qk-norm", "yes", "--qk-norm"},
-                    {"value-residual", "yes", "--value-residual"},
-                    {"conv", "yes", "--conv"},
-                    {"head-norm", "yes", "--head-norm"},
-                    {"out-gate", "yes", "--out-gate"},
-                    {"head-gate", "yes", "--head-gate"},
-                    {"ngrams", "2", "--ngrams"},
-                    {"logit-cap", "30", "--logit-cap"},
-                    {"parallel", "yes", "--parallel"},
-                    {"rms-norm", "yes", "--rms-norm"},
-                    {"act", "swiglu", "swiglu"}};
-    for (size_t i = 0; i < COUNT(features); i++) {
+        const char *settings, *family, *lacks;
+    } cases[] = {{"", "gpt2", NULL},
+                 {"norm = post\n", NULL, "--norm post"},
+                 {"head-bias = unigram\n", NULL, "--head-bias"},
+                 {"qk-norm = yes\n", NULL, "--qk-norm"},
+                 {"value-residual = yes\n", NULL, "--value-residual"},
+                 {"conv = yes\n", NULL, "--conv"},
+                 {"head-norm = yes\n", NULL, "--head-norm"},
+                 {"out-gate = yes\n", NULL, "--out-gate"},
+                 {"head-gate = yes\n", NULL, "--head-gate"},
+                 {"ngrams = 2\n", NULL, "--ngrams"},
+                 {"logit-cap = 30\n", NULL, "--logit-cap"},
+                 {"parallel = yes\n", NULL, "--parallel"},
+                 {"rms-norm = yes\n", NULL, "--rms-norm"},
+                 {"act = swiglu\n", NULL, "swiglu (--act) in its class GPT2LMHeadModel"},
+                 {NEOX "parallel = yes\n", "gpt_neox", NULL},
+                 /* heads of 10, of which a GPT-NeoX would rotate two and a half pairs */
+                 {NEOX "dim = 20\nrope-share = 0.4\n", "gpt_neox", NULL},
+                 {NEOX "dim = 20\nrope-share = 0.5\n", NULL, "--rope-share"},
+                 {LLAMA, "llama", NULL},
+                 {LLAMA "rope-share = 0.5\n", NULL, "--rope-share"},
+                 {LLAMA "parallel = yes\n", NULL, "--parallel"},
+                 {LLAMA "act = gelu\n", NULL, "gelu (--act) in its class LlamaForCausalLM"},
+                 {LLAMA "head-gate = yes\n", NULL, "--head-gate"}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
         ModelConfig config = gpt2();
         const OptionGroup group = config_group(&config);
         Error error;
-        ck_assert_msg(options_set(&group, 1, features[i].option, features[i].value,
-                                  features[i].option, &error),
-                      "%s", error.text);
-        check_lacking(config, features[i].phrase);
+        ck_assert(options_read_text(&group, 1, cases[i].settings, "a case", &error));
+        ck_assert_msg(config_check(&config, &error), "%s", error.text);
+        if (cases[i].lacks)
+            check_lacking(&config, cases[i].lacks);
+        else
+            ck_assert_ptr_eq(family_of(&config, &error), family_find(cases[i].family));
     }
-}
-END_TEST
-
-START_TEST(families_have_their_rope)
-{
-    Error lacks;
-    ModelConfig config = gpt2();
-    config.dim = 20; /* heads of 10 */
-    config.positions = POSITIONS_ROTARY;
-    config.rope_share = 0.4;
-    ck_assert_ptr_eq(export_family(&config, &lacks), family_find("gpt_neox"));
-    config.rope_share = 0.5; /* a GPT-NeoX would have two and a half pairs */
-    ck_assert_ptr_null(export_family(&config, &lacks));
-    config.rope_share = 1;
-    config.rms_norm = true;
-    size_t swiglu = 0;
-    while (strcmp(activation_name(swiglu), "swiglu") != 0)
-        swiglu++;
-    config.activation = swiglu;
-    ck_assert_ptr_eq(export_family(&config, &lacks), family_find("llama"));
-    config.rope_share = 0.4;
-    ck_assert_ptr_null(export_family(&config, &lacks));
-    config.rope_share = 1;
-    config.head_gate = true;
-    ck_assert_ptr_null(export_family(&config, &lacks));
 }
 END_TEST
 
@@ -362,8 +349,9 @@ END_TEST
 static void check_layer(const json_t *layer, const ModelConfig *config, size_t index)
 {
     const AttentionKind *kind = config_kind(config, index);
-    const AttentionSizes sizes = {
-        .heads = config->heads, .width = config_head_width(config), .options = &config->own};
+    const AttentionSizes sizes = {.heads = config->heads,
+                                  .width = config_head_width(config),
+                                  .options = &config->kind_options};
     ck_assert_str_eq(json_string_value(json_object_get(layer, "attn")), kind->name);
     ck_assert(json_is_true(json_object_get(layer, "conv")) == config_convolves(config, index));
     ck_assert(json_is_true(json_object_get(layer, "head-norm")) ==
@@ -654,9 +642,8 @@ Suite *export_suite(void)
     tcase_add_test(tests, an_export_directory_is_complete_or_absent);
     tcase_add_test(tests, an_existing_directory_is_not_replaced);
     tcase_add_test(tests, a_directory_made_meanwhile_is_not_replaced);
-    tcase_add_test(tests, gpt2_has_softmax_attention_only);
-    tcase_add_test(tests, features_that_gpt2_lacks_are_named);
-    tcase_add_test(tests, families_have_their_rope);
+    tcase_add_test(tests, families_have_softmax_attention_only);
+    tcase_add_test(tests, models_have_their_family_or_a_part_that_it_lacks);
     tcase_add_test(tests, gpt2_models_are_exported_for_transformers);
     tcase_add_test(tests, any_model_is_exported_for_transformers);
     tcase_add_test(tests, any_model_has_a_plain_export);

@@ -146,22 +146,37 @@ static size_t count_of(const FamilyTensor *tensor)
 /* Moves all values of a row there and back. */
 static void check_moves(const FamilyTensor *tensors, size_t count, const ParamRow *row)
 {
-    real *here = memory_take(row->count, sizeof *here, "a test"),
+    real *linnet = memory_take(row->count, sizeof *linnet, "a test"),
          *back = memory_take(row->count, sizeof *back, "a test");
     size_t moved = 0;
     for (size_t i = 0; i < row->count; i++)
-        here[i] = (real)(i + 1);
+        linnet[i] = (real)(i + 1);
     for (size_t part = 0; part < count; part++) {
-        real *there = memory_take(count_of(&tensors[part]), sizeof *there, "a test");
-        family_give(&tensors[part], here, there);
-        family_take(&tensors[part], back, there);
+        real *foreign = memory_take(count_of(&tensors[part]), sizeof *foreign, "a test");
+        family_write(&tensors[part], linnet, foreign);
+        family_read(&tensors[part], back, foreign);
         moved += count_of(&tensors[part]);
-        free(there);
+        free(foreign);
     }
     ck_assert_uint_eq(moved, row->count);
-    ck_assert_msg(memcmp(here, back, row->count * sizeof *here) == 0, "%s", row->name);
-    free(here);
+    ck_assert_msg(memcmp(linnet, back, row->count * sizeof *linnet) == 0, "%s", row->name);
+    free(linnet);
     free(back);
+}
+
+/* Biases that Llama does not have are those of linear layers that it can have. */
+static void check_form(const FamilyForm *form, const char *name, const ModelConfig *config)
+{
+    const FamilySizes sizes = family_sizes(config);
+    ParamTable table;
+    param_table_make(&table, config);
+    for (size_t i = 0; i < table.count; i++) {
+        FamilyTensor tensors[FAMILY_MOST_PARTS];
+        size_t count = family_tensors(tensors, form, &table.rows[i], &sizes);
+        ck_assert_msg(count > 0, "%s has no %s", name, table.rows[i].name);
+        check_moves(tensors, count, &table.rows[i]);
+    }
+    param_table_free(&table);
 }
 
 START_TEST(every_tensor_of_a_family_goes_there_and_back)
@@ -169,17 +184,8 @@ START_TEST(every_tensor_of_a_family_goes_there_and_back)
     for (size_t f = 0; family_at(f); f++) {
         const Family *family = family_at(f);
         const ModelConfig config = config_of(family);
-        const FamilySizes sizes = family_sizes(&config);
-        ParamTable table;
-        param_table_make(&table, &config);
-        for (size_t i = 0; i < table.count; i++) {
-            FamilyTensor tensors[FAMILY_MOST_PARTS];
-            size_t count = family_tensors(tensors, family, &table.rows[i], &sizes);
-            /* Biases that Llama does not have are those of linear layers that it can have. */
-            ck_assert_msg(count > 0, "%s has no %s", family->type, table.rows[i].name);
-            check_moves(tensors, count, &table.rows[i]);
-        }
-        param_table_free(&table);
+        check_form(&family->form, family->type, &config);
+        check_form(&family->gguf, family->llama_cpp, &config);
     }
 }
 END_TEST
@@ -190,12 +196,12 @@ static FamilyTensor tensor_of(const char *type, const char *name, size_t rows, s
     ParamRow row = {.rank = 2, .shape = {rows, columns}};
     FamilyTensor tensors[FAMILY_MOST_PARTS];
     strcpy(row.name, name);
-    ck_assert_uint_gt(family_tensors(tensors, family_find(type), &row, sizes), part);
+    ck_assert_uint_gt(family_tensors(tensors, &family_find(type)->form, &row, sizes), part);
     return tensors[part];
 }
 
-/* Two heads of width 4, of which one pair of features rotates: here features 0 and 2, there 0
- * and 1. Each head has its queries, keys and values side by side. */
+/* Two heads of width 4, of which one pair of features rotates: features 0 and 2 in linnet, 0
+ * and 1 in GPT-NeoX. Each head has its queries, keys and values side by side. */
 START_TEST(neox_joins_the_parts_of_a_head_and_puts_rotating_features_first)
 {
     enum { HEADS = 2, WIDTH = 4, ROWS = 3 * HEADS * WIDTH };
@@ -203,12 +209,12 @@ START_TEST(neox_joins_the_parts_of_a_head_and_puts_rotating_features_first)
                                      4, 6, 5, 7, 12, 14, 13, 15, 20, 21, 22, 23};
     const FamilySizes sizes = {HEADS, HEADS, WIDTH, 1};
     FamilyTensor tensor = tensor_of("gpt_neox", "h.0.attn.c_attn.weight", 1, ROWS, &sizes, 0);
-    real here[ROWS], there[ROWS];
+    real linnet[ROWS], foreign[ROWS];
     for (int i = 0; i < ROWS; i++)
-        here[i] = (real)i;
-    family_give(&tensor, here, there);
+        linnet[i] = (real)i;
+    family_write(&tensor, linnet, foreign);
     for (int i = 0; i < ROWS; i++)
-        ck_assert_int_eq((int)there[i], wanted[i]);
+        ck_assert_int_eq((int)foreign[i], wanted[i]);
     ck_assert_str_eq(tensor.name, "layers.0.attention.query_key_value.weight");
     ck_assert(tensor.prefixed && tensor.shape[0] == ROWS && tensor.shape[1] == 1);
 }
@@ -219,15 +225,15 @@ START_TEST(keys_that_queries_share_are_repeated)
 {
     enum { IN = 2, HEADS = 4, KEYS = 2 };
     const FamilySizes sizes = {HEADS, KEYS, 1, 0};
-    const real there[KEYS * IN] = {1, 2, 3, 4};
+    const real foreign[KEYS * IN] = {1, 2, 3, 4};
     const real wanted[IN][3 * HEADS] = {{0, 0, 0, 0, 1, 1, 3, 3}, {0, 0, 0, 0, 2, 2, 4, 4}};
-    real here[IN][3 * HEADS] = {{0}};
+    real linnet[IN][3 * HEADS] = {{0}};
     FamilyTensor tensor = tensor_of("llama", "h.11.attn.c_attn.weight", IN, 3 * HEADS, &sizes,
                                     1);
     ck_assert_str_eq(tensor.name, "layers.11.self_attn.k_proj.weight");
     ck_assert(tensor.shape[0] == KEYS && tensor.shape[1] == IN);
-    family_take(&tensor, here[0], there);
-    ck_assert(memcmp(here, wanted, sizeof here) == 0);
+    family_read(&tensor, linnet[0], foreign);
+    ck_assert(memcmp(linnet, wanted, sizeof linnet) == 0);
 }
 END_TEST
 
@@ -246,13 +252,17 @@ START_TEST(the_head_has_no_prefix_and_buffers_are_known)
 }
 END_TEST
 
-START_TEST(every_activation_has_a_name_there_or_is_a_gate)
+START_TEST(every_activation_has_a_name_in_a_family)
 {
     for (size_t i = 0; activation_find(i); i++) {
-        const char *there = family_activation_there(activation_name(i));
-        ck_assert(there != NULL || activation_find(i)->inputs == 2);
-        if (there)
-            ck_assert_str_eq(family_activation_here(there), activation_name(i));
+        bool gated = activation_find(i)->inputs == 2;
+        const Family *family = family_find(gated ? "llama" : "gpt2"),
+                     *other = family_find(gated ? "gpt2" : "llama");
+        const char *name = activation_name(i),
+                   *foreign = family_activation_foreign(family, name);
+        ck_assert_ptr_nonnull(foreign);
+        ck_assert_str_eq(family_activation_linnet(family, foreign), name);
+        ck_assert_ptr_null(family_activation_foreign(other, name));
     }
 }
 END_TEST
@@ -268,6 +278,6 @@ Suite *import_suite(void)
     tcase_add_test(tests, neox_joins_the_parts_of_a_head_and_puts_rotating_features_first);
     tcase_add_test(tests, keys_that_queries_share_are_repeated);
     tcase_add_test(tests, the_head_has_no_prefix_and_buffers_are_known);
-    tcase_add_test(tests, every_activation_has_a_name_there_or_is_a_gate);
+    tcase_add_test(tests, every_activation_has_a_name_in_a_family);
     return suite;
 }

@@ -38,11 +38,11 @@ static ModelConfig config_of(size_t kind, size_t positions)
     config.dim = HEADS * WIDTH;
     config.context = LENGTH;
     config.vocabulary = WORDS;
-    config.own.window = 7;
-    config.own.period = 5;
-    config.own.segment = 6;
-    config.own.rank = 3;
-    config.own.buckets = 4;
+    config.kind_options.window = 7;
+    config.kind_options.period = 5;
+    config.kind_options.segment = 6;
+    config.kind_options.rank = 3;
+    config.kind_options.buckets = 4;
     return config;
 }
 
@@ -89,7 +89,7 @@ static void check_means(const Rig *rig, size_t layer, const AttentionKind *kind)
                             .width = WIDTH,
                             .layer = layer,
                             .layers = LAYERS,
-                            .options = &pass->model->config.own};
+                            .options = &pass->model->config.kind_options};
     AttentionBatch batch = {.qkv = qkv,
                             .gates = a->gates,
                             .params = pass->model->at.h[layer].kind_params,

@@ -145,13 +145,13 @@ END_TEST
 START_TEST(gradients_match_with_all_optional_parts)
 {
     for (size_t bits = 0; bits < 24; bits++) {
-        static const ConvolutionWish convolutions[] = {CONVOLUTION_NO, CONVOLUTION_YES,
-                                                       CONVOLUTION_RESIDUAL};
+        static const ConvolutionUse convolutions[] = {CONVOLUTION_NO, CONVOLUTION_YES,
+                                                      CONVOLUTION_RESIDUAL};
         ModelConfig config = rig_tiny;
         config.attention = (Choices){2, {bits % 2, 1}};
         config.convolution = convolutions[bits / 8];
-        config.head_norm = bits & 2 ? WISH_YES : WISH_NO;
-        config.gate = bits & 4 ? WISH_YES : WISH_NO;
+        config.head_norm = bits & 2 ? TRISTATE_YES : TRISTATE_NO;
+        config.gate = bits & 4 ? TRISTATE_YES : TRISTATE_NO;
         check_gradients(config, 2, 1);
     }
 }
@@ -183,7 +183,7 @@ START_TEST(gradients_match_with_optional_parts)
             config.qk_norm = bits & 1;
             config.value_residual = bits & 2;
             config.head_gate = bits != 2;
-            config.head_norm = bits == 3 ? WISH_NO : WISH_AUTO;
+            config.head_norm = bits == 3 ? TRISTATE_NO : TRISTATE_AUTO;
             check_gradients(config, 2, 3);
         }
 }

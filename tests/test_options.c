@@ -335,12 +335,12 @@ END_TEST
 
 START_TEST(kinds_accept_only_their_own_options)
 {
-    const size_t first = offsetof(ModelConfig, own);
+    const size_t first = offsetof(ModelConfig, kind_options);
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
         bool theirs = option->offset >= first &&
                       option->offset < first + sizeof(AttentionOptions);
-        ck_assert_msg(config_is_own(option) == theirs, "%s", option->name);
+        ck_assert_msg(config_is_of_kinds(option) == theirs, "%s", option->name);
         if (!theirs)
             continue;
         ck_assert_msg(option->owners->name(option, 0), "no kind has --%s", option->name);

@@ -88,7 +88,7 @@ START_TEST(invalid_entries_are_refused)
         {"{" TENSOR_ENTRY("a", "U8", "[3]", 0, 2) "}", "[3] of U8 takes 3 bytes, but it has 2"},
         {"{" TENSOR_ENTRY("a", "F32", "[2]", 0, 2) "}", "takes 8 bytes, but it has 2"},
         {"{" TENSOR_ENTRY("a", "U8", "[0]", 0, 2) "}", "takes 0 bytes, but it has 2"},
-        {"{" TENSOR_ENTRY("a", "F4", "[3]", 0, 2) "}", "shape [3] of F4 has no valid size"},
+        {"{" TENSOR_ENTRY("a", "F4", "[4]", 0, 2) "}", "unknown dtype F4"},
         {"{" TENSOR_ENTRY("a\\u001b", "U8", "[2]", 0, 2) "}",
          "tensor a\\x1b: control characters"},
         {"{" TENSOR_ENTRY("a\\n", "U8", "[2]", 0, 2) "}", "tensor a\\x0a: control characters"},
@@ -97,7 +97,7 @@ START_TEST(invalid_entries_are_refused)
     };
     for (size_t i = 0; i < COUNT(bad); i++)
         tensor_refused_header(bad[i].header, 2, bad[i].reason);
-    tensor_put("{" TENSOR_ENTRY("caf\\u00e9 \\u00a0", "F4", "[4]", 0, 2) "}", 2);
+    tensor_put("{" TENSOR_ENTRY("caf\\u00e9 \\u00a0", "U8", "[2]", 0, 2) "}", 2);
     Error error;
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
     tensor_put("{\"a\":{\"more\":[{}],\"dtype\":\"U8\"," REST,
@@ -116,9 +116,8 @@ START_TEST(huge_shapes_are_refused)
         {"[4294967296,4294967296]", "no valid size"},
         {"[0,9223372036854775808]", "too big integer"},
         {"[0,9223372036854775807]", "its shape is not"},
-        {"[0,281474976710655,65536]", "no valid size"},
-        {"[281474976710655,65536,0]", "no valid size"},
-        {"[281474976710655,8193]", "no valid size"}, /* overflows in bits */
+        {"[0,281474976710655,65537]", "no valid size"},
+        {"[281474976710655,65537,0]", "no valid size"},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         char *header = text_format("{\"a\":{\"dtype\":\"U8\",\"shape\":%s,"
@@ -161,16 +160,20 @@ END_TEST
 
 START_TEST(impossible_header_lengths_are_refused)
 {
-    static const uint64_t lengths[] = {3,          100,        1 << 21,        100000000,
-                                       1ull << 32, 1ull << 63, UINT64_MAX - 7, UINT64_MAX};
+    static const uint64_t lengths[] = {3, 100, 1 << 21};
+    static const uint64_t none[] = {100000000, 1ull << 32, 1ull << 63, UINT64_MAX - 7,
+                                    UINT64_MAX};
     for (size_t i = 0; i < COUNT(lengths); i++) {
         tensor_put_length(lengths[i], "{}", 2, 0);
         tensor_refused("a length", "byte 0: a header of");
     }
+    for (size_t i = 0; i < COUNT(none); i++) {
+        tensor_put_length(none[i], "{}", 2, 0);
+        tensor_refused("a length", "not a safetensors file");
+    }
     tensor_put_length(100000000, "{", 1, 0);
     ck_assert_int_eq(truncate(tensor_path, 8 + 100000000), 0);
-    tensor_refused("100 MB of header",
-                   "byte 0: a header of 100000000 bytes is more than the limit");
+    tensor_refused("100 MB of header", "not a safetensors file");
     char *large = memory_take(1000000, 1, "a test");
     memset(large, '[', 1000000);
     tensor_put_length(1000000, large, 1000000, 0);
@@ -181,9 +184,9 @@ START_TEST(impossible_header_lengths_are_refused)
     tensor_refused("a third of a million objects", "too many brackets");
     free(large);
     tensor_put_bytes("\0\0\0\0\0\0\0", 7);
-    tensor_refused("seven bytes", "7 bytes hold no header");
+    tensor_refused("seven bytes", "not a safetensors file");
     tensor_put_bytes("", 0);
-    tensor_refused("an empty file", "0 bytes hold no header");
+    tensor_refused("an empty file", "not a safetensors file");
 }
 END_TEST
 

@@ -142,12 +142,12 @@ static void settle_task(EvalOptions *options, const char *name)
                   "--context and --stride out",
                   name, line);
     if (options->baseline || options->cache > 0 || options->dynamic ||
-        options->carry_state == WISH_YES || options->soft_targets)
+        options->carry_state == TRISTATE_YES || options->soft_targets)
         die_usage("%s is a synthetic task; --baseline, --cache, --dynamic, --carry-state and "
                   "--soft-targets are for texts",
                   name);
     options->window = options->stride = line;
-    options->carry_state = WISH_NO;
+    options->carry_state = TRISTATE_NO;
 }
 
 static void open_run(LoadedModel *loaded, EvalOptions *options, const char *run,

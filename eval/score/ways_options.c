@@ -31,7 +31,7 @@ static const Option reading_rows[] = {
     {.name = "batch", OPTION_WHOLE(FIELD(batch), 0, 1e6, "0"),
      .help = "batch size in windows; 0: 16, or 1 with a carried state",
      .also = "batch-size bsz"},
-    {.name = "carry-state", OPTION_ONE_OF("WHEN", FIELD(carry_state), wish_name, "auto"),
+    {.name = "carry-state", OPTION_ONE_OF("WHEN", FIELD(carry_state), tristate_name, "auto"),
      .help = "carry the recurrent state from one window to the next, in --batch streams; "
              "auto: as in training",
      .also = "stateful"},
@@ -231,8 +231,8 @@ static void settle_segment(EvalOptions *options, const ModelConfig *config)
 void eval_options_settle(EvalOptions *options, ModelConfig *config)
 {
     Error error;
-    if (options->carry_state != WISH_AUTO)
-        config->carry_state = options->carry_state == WISH_YES;
+    if (options->carry_state != TRISTATE_AUTO)
+        config->carry_state = options->carry_state == TRISTATE_YES;
     if (config->carry_state && !config_check_carrying(config, &error))
         die_usage("%s", error.text);
     if (options->batch == 0)

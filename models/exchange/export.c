@@ -115,12 +115,13 @@ static void print_tensors_usage(const char *word)
 static void print_model_usage(const ModelConfig *config, const char *word)
 {
     Error lacks;
-    bool known = export_family(config, &lacks);
+    bool known = family_of(config, &lacks);
     const char *trust = known ? "" : ", trust_remote_code=True";
     if (!known)
-        print_output("transformers has no class for this model (GPT-2 has no %s): its code is "
-                     "modeling_linnet.py in the same directory.",
-                     lacks.text);
+        print_output(
+            "transformers has no %s: the code of the model is modeling_linnet.py in the "
+            "same directory.",
+            lacks.text);
     print_output("Open it in Python:");
     print_output("  from transformers import AutoModelForCausalLM, AutoTokenizer");
     print_output("  model = AutoModelForCausalLM.from_pretrained(%s%s)", word, trust);

@@ -1,74 +1,150 @@
 #include "models/exchange/family.h"
 #include "src/base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
-/* --- the tables --- */
+/* --- tensors --- */
 
 #define WHOLE 0, 1
 
 static const FamilyPart neox_parts[] = {
-    {"wte.weight", "embed_in.weight", FAMILY_PLAIN, WHOLE},
-    {"ln_1.weight", "input_layernorm.weight", FAMILY_PLAIN, WHOLE},
-    {"ln_1.bias", "input_layernorm.bias", FAMILY_PLAIN, WHOLE},
-    {"attn.c_attn.weight", "attention.query_key_value.weight", FAMILY_FUSED, WHOLE},
-    {"attn.c_attn.bias", "attention.query_key_value.bias", FAMILY_FUSED, WHOLE},
-    {"attn.c_proj.weight", "attention.dense.weight", FAMILY_TRANSPOSED, WHOLE},
-    {"attn.c_proj.bias", "attention.dense.bias", FAMILY_PLAIN, WHOLE},
-    {"ln_2.weight", "post_attention_layernorm.weight", FAMILY_PLAIN, WHOLE},
-    {"ln_2.bias", "post_attention_layernorm.bias", FAMILY_PLAIN, WHOLE},
-    {"mlp.c_fc.weight", "mlp.dense_h_to_4h.weight", FAMILY_TRANSPOSED, WHOLE},
-    {"mlp.c_fc.bias", "mlp.dense_h_to_4h.bias", FAMILY_PLAIN, WHOLE},
-    {"mlp.c_proj.weight", "mlp.dense_4h_to_h.weight", FAMILY_TRANSPOSED, WHOLE},
-    {"mlp.c_proj.bias", "mlp.dense_4h_to_h.bias", FAMILY_PLAIN, WHOLE},
-    {"ln_f.weight", "final_layer_norm.weight", FAMILY_PLAIN, WHOLE},
-    {"ln_f.bias", "final_layer_norm.bias", FAMILY_PLAIN, WHOLE},
-    {"lm_head.weight", "embed_out.weight", FAMILY_PLAIN, WHOLE},
+    {"wte", "embed_in", FAMILY_PLAIN, WHOLE},
+    {"ln_1", "input_layernorm", FAMILY_PLAIN, WHOLE},
+    {"attn.c_attn", "attention.query_key_value", FAMILY_FUSED, WHOLE},
+    {"attn.c_proj", "attention.dense", FAMILY_TRANSPOSED, WHOLE},
+    {"ln_2", "post_attention_layernorm", FAMILY_PLAIN, WHOLE},
+    {"mlp.c_fc", "mlp.dense_h_to_4h", FAMILY_TRANSPOSED, WHOLE},
+    {"mlp.c_proj", "mlp.dense_4h_to_h", FAMILY_TRANSPOSED, WHOLE},
+    {"ln_f", "final_layer_norm", FAMILY_PLAIN, WHOLE},
+    {"lm_head", "embed_out", FAMILY_PLAIN, WHOLE},
     {0},
 };
 
 static const FamilyPart llama_parts[] = {
-    {"wte.weight", "embed_tokens.weight", FAMILY_PLAIN, WHOLE},
-    {"ln_1.weight", "input_layernorm.weight", FAMILY_PLAIN, WHOLE},
-    {"attn.c_attn.weight", "self_attn.q_proj.weight", FAMILY_TRANSPOSED, 0, 3},
-    {"attn.c_attn.weight", "self_attn.k_proj.weight", FAMILY_GROUPED, 1, 3},
-    {"attn.c_attn.weight", "self_attn.v_proj.weight", FAMILY_GROUPED, 2, 3},
-    {"attn.c_attn.bias", "self_attn.q_proj.bias", FAMILY_TRANSPOSED, 0, 3},
-    {"attn.c_attn.bias", "self_attn.k_proj.bias", FAMILY_GROUPED, 1, 3},
-    {"attn.c_attn.bias", "self_attn.v_proj.bias", FAMILY_GROUPED, 2, 3},
-    {"attn.c_proj.weight", "self_attn.o_proj.weight", FAMILY_TRANSPOSED, WHOLE},
-    {"attn.c_proj.bias", "self_attn.o_proj.bias", FAMILY_PLAIN, WHOLE},
-    {"ln_2.weight", "post_attention_layernorm.weight", FAMILY_PLAIN, WHOLE},
-    {"mlp.c_fc.weight", "mlp.gate_proj.weight", FAMILY_TRANSPOSED, 0, 2},
-    {"mlp.c_fc.weight", "mlp.up_proj.weight", FAMILY_TRANSPOSED, 1, 2},
-    {"mlp.c_fc.bias", "mlp.gate_proj.bias", FAMILY_TRANSPOSED, 0, 2},
-    {"mlp.c_fc.bias", "mlp.up_proj.bias", FAMILY_TRANSPOSED, 1, 2},
-    {"mlp.c_proj.weight", "mlp.down_proj.weight", FAMILY_TRANSPOSED, WHOLE},
-    {"mlp.c_proj.bias", "mlp.down_proj.bias", FAMILY_PLAIN, WHOLE},
-    {"ln_f.weight", "norm.weight", FAMILY_PLAIN, WHOLE},
-    {"lm_head.weight", "lm_head.weight", FAMILY_PLAIN, WHOLE},
+    {"wte", "embed_tokens", FAMILY_PLAIN, WHOLE},
+    {"ln_1", "input_layernorm", FAMILY_PLAIN, WHOLE},
+    {"attn.c_attn", "self_attn.q_proj", FAMILY_TRANSPOSED, 0, 3},
+    {"attn.c_attn", "self_attn.k_proj", FAMILY_GROUPED, 1, 3},
+    {"attn.c_attn", "self_attn.v_proj", FAMILY_GROUPED, 2, 3},
+    {"attn.c_proj", "self_attn.o_proj", FAMILY_TRANSPOSED, WHOLE},
+    {"ln_2", "post_attention_layernorm", FAMILY_PLAIN, WHOLE},
+    {"mlp.c_fc", "mlp.gate_proj", FAMILY_TRANSPOSED, 0, 2},
+    {"mlp.c_fc", "mlp.up_proj", FAMILY_TRANSPOSED, 1, 2},
+    {"mlp.c_proj", "mlp.down_proj", FAMILY_TRANSPOSED, WHOLE},
+    {"ln_f", "norm", FAMILY_PLAIN, WHOLE},
+    {"lm_head", "lm_head", FAMILY_PLAIN, WHOLE},
     {0},
 };
 
-static const char *const no_buffers[] = {NULL};
-static const char *const gpt2_buffers[] = {".attn.bias", ".attn.masked_bias", NULL};
-static const char *const neox_buffers[] = {".attention.bias", ".attention.masked_bias",
-                                           ".rotary_emb.inv_freq", NULL};
-static const char *const llama_buffers[] = {".rotary_emb.inv_freq", NULL};
+/* In llama.cpp's files. */
+#define GGUF_COMMON                                                                            \
+    {"wte", "token_embd", FAMILY_PLAIN, WHOLE}, {"wpe", "position_embd", FAMILY_PLAIN, WHOLE}, \
+        {"ln_1", "attn_norm", FAMILY_PLAIN, WHOLE},                                            \
+        {"attn.c_proj", "attn_output", FAMILY_TRANSPOSED, WHOLE},                              \
+        {"ln_2", "ffn_norm", FAMILY_PLAIN, WHOLE},                                             \
+        {"mlp.c_proj", "ffn_down", FAMILY_TRANSPOSED, WHOLE},                                  \
+        {"ln_f", "output_norm", FAMILY_PLAIN, WHOLE},                                          \
+    {                                                                                          \
+        "lm_head", "output", FAMILY_PLAIN, WHOLE                                               \
+    }
 
-/* The names here are GPT-2's. */
+static const FamilyPart gguf_parts[] = {
+    GGUF_COMMON,
+    {"attn.c_attn", "attn_qkv", FAMILY_ROTATED, WHOLE},
+    {"mlp.c_fc", "ffn_up", FAMILY_TRANSPOSED, WHOLE},
+    {0},
+};
+
+static const FamilyPart gguf_llama_parts[] = {
+    GGUF_COMMON,
+    {"attn.c_attn", "attn_q", FAMILY_PAIRED, 0, 3},
+    {"attn.c_attn", "attn_k", FAMILY_PAIRED, 1, 3},
+    {"attn.c_attn", "attn_v", FAMILY_TRANSPOSED, 2, 3},
+    {"mlp.c_fc", "ffn_gate", FAMILY_TRANSPOSED, 0, 2},
+    {"mlp.c_fc", "ffn_up", FAMILY_TRANSPOSED, 1, 2},
+    {0},
+};
+
+const FamilyForm family_plain_form = {.prefix = "", .layer = "h.", .head = "lm_head."};
+
+/* --- families --- */
+
+/* The names in linnet are GPT-2's. */
 const Family family_linnet = {
-    "linnet", "LinnetForCausalLM", "transformer.", "h.", "lm_head.", NULL, false,
-    false,    no_buffers};
+    .type = "linnet",
+    .class = "LinnetForCausalLM",
+    .form = {.prefix = "transformer.", .layer = "h.", .head = "lm_head."},
+};
 
 static const Family families[] = {
-    {"gpt2", "GPT2LMHeadModel", "transformer.", "h.", "lm_head.", NULL, true, true,
-     gpt2_buffers},
-    {"gpt_neox", "GPTNeoXForCausalLM", "gpt_neox.", "layers.", "embed_out.", neox_parts, false,
-     true, neox_buffers},
-    {"llama", "LlamaForCausalLM", "model.", "layers.", "lm_head.", llama_parts, false, false,
-     llama_buffers},
+    {.type = "gpt2",
+     .class = "GPT2LMHeadModel",
+     .llama_cpp = "gpt2",
+     .form = {"transformer.", "h.", "lm_head.", NULL, .positions = true, .biases = true},
+     .gguf = {"", "blk.", "output.", gguf_parts, .positions = true, .biases = true},
+     .buffers = {".attn.bias", ".attn.masked_bias"},
+     .keys = {{"n_layer", "layers", NULL},
+              {"n_embd", "dim", NULL},
+              {"n_head", "heads", NULL},
+              {"n_positions", "context", NULL},
+              {"n_inner", "ffn", "0"},
+              {"activation_function", "act", "gelu_new"},
+              {"layer_norm_epsilon", "norm-eps", "1e-05"},
+              {"tie_word_embeddings", "tied", "yes"},
+              {"embd_pdrop", "input-dropout", "0.1"},
+              {"resid_pdrop", "dropout", "0.1"},
+              {"attn_pdrop", "attn-dropout", "0.1"}},
+     .musts = {{"scale_attn_weights", true,
+                "linnet always scales attention scores by 1/sqrt(head size)"},
+               {"scale_attn_by_inverse_layer_idx", false,
+                "linnet does not scale attention scores by the layer"},
+               {"add_cross_attention", false, "linnet has no cross-attention"}}},
+    {.type = "gpt_neox",
+     .class = "GPTNeoXForCausalLM",
+     .llama_cpp = "gptneox",
+     .form = {"gpt_neox.", "layers.", "embed_out.", neox_parts, .biases = true},
+     .gguf = {"", "blk.", "output.", gguf_parts, .biases = true, .untied = true},
+     .buffers = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"},
+     .rotary = true,
+     .parallel = true,
+     .keys = {{"num_hidden_layers", "layers", NULL},
+              {"hidden_size", "dim", NULL},
+              {"num_attention_heads", "heads", NULL},
+              {"intermediate_size", "ffn", NULL},
+              {"max_position_embeddings", "context", NULL},
+              {"hidden_act", "act", "gelu"},
+              {"layer_norm_eps", "norm-eps", "1e-05"},
+              {"tie_word_embeddings", "tied", "no"},
+              {"use_parallel_residual", "parallel", "yes"},
+              {"hidden_dropout", "input-dropout", "0"},
+              {"hidden_dropout", "dropout", "0"},
+              {"attention_dropout", "attn-dropout", "0"}},
+     .rope_base = "rotary_emb_base",
+     .rope_share = "rotary_pct",
+     .usual_share = 0.25},
+    {.type = "llama",
+     .class = "LlamaForCausalLM",
+     .llama_cpp = "llama",
+     .form = {"model.", "layers.", "lm_head.", llama_parts},
+     .gguf = {"", "blk.", "output.", gguf_llama_parts},
+     .buffers = {".rotary_emb.inv_freq"},
+     .rotary = true,
+     .whole_rotary = true,
+     .rms_norm = true,
+     .gated = true,
+     .grouped = true,
+     .keys = {{"num_hidden_layers", "layers", NULL},
+              {"hidden_size", "dim", NULL},
+              {"num_attention_heads", "heads", NULL},
+              {"intermediate_size", "ffn", NULL},
+              {"max_position_embeddings", "context", NULL},
+              {"hidden_act", "act", "silu"},
+              {"rms_norm_eps", "norm-eps", "1e-06"},
+              {"tie_word_embeddings", "tied", "no"},
+              {"attention_dropout", "attn-dropout", "0"}},
+     .rope_base = "rope_theta",
+     .rope_share = "partial_rotary_factor",
+     .usual_share = 1},
 };
 
 const Family *family_at(size_t index)
@@ -84,15 +160,6 @@ const Family *family_find(const char *type)
     return NULL;
 }
 
-ModelConfig family_form(const Family *family, const ModelConfig *config)
-{
-    ModelConfig form = *config;
-    if (family->learns_positions)
-        form.positions = POSITIONS_LEARNED;
-    form.bias |= family->has_biases;
-    return form;
-}
-
 bool family_is_buffer(const Family *family, const char *name)
 {
     for (const char *const *ending = family->buffers; *ending; ending++)
@@ -101,166 +168,132 @@ bool family_is_buffer(const Family *family, const char *name)
     return false;
 }
 
-/* The first of several names there is the one that is written. */
+/* --- activations --- */
+
+/* The first of several names in config.json is the one that is written. */
 static const struct {
-    const char *here, *there;
-} activations[] = {{"gelu", "gelu_new"},  {"gelu", "gelu_pytorch_tanh"},
-                   {"gelu", "gelu_fast"}, {"relu", "relu"},
-                   {"relu2", "relu2"},    {"gelu-erf", "gelu"}};
+    const char *linnet, *foreign;
+    bool gated;
+} activations[] = {{"gelu", "gelu_new", false},  {"gelu", "gelu_pytorch_tanh", false},
+                   {"gelu", "gelu_fast", false}, {"relu", "relu", false},
+                   {"relu2", "relu2", false},    {"gelu-erf", "gelu", false},
+                   {"swiglu", "silu", true}};
 enum { ACTIVATIONS = sizeof activations / sizeof *activations };
 
-const char *family_activation_there(const char *here)
+const char *family_activation_foreign(const Family *family, const char *linnet)
 {
     for (size_t i = 0; i < ACTIVATIONS; i++)
-        if (strcmp(activations[i].here, here) == 0)
-            return activations[i].there;
+        if (strcmp(activations[i].linnet, linnet) == 0 && activations[i].gated == family->gated)
+            return activations[i].foreign;
     return NULL;
 }
 
-const char *family_activation_here(const char *there)
+const char *family_activation_linnet(const Family *family, const char *foreign)
 {
     for (size_t i = 0; i < ACTIVATIONS; i++)
-        if (strcmp(activations[i].there, there) == 0)
-            return activations[i].here;
+        if (strcmp(activations[i].foreign, foreign) == 0 &&
+            activations[i].gated == family->gated)
+            return activations[i].linnet;
     return NULL;
 }
 
-/* --- names and shapes --- */
+/* --- which family computes a model --- */
 
-FamilySizes family_sizes(const ModelConfig *config)
+typedef struct Part {
+    bool has;
+    const char *what;
+} Part;
+
+static bool has_none(const Part *parts, size_t count, const char *where, const char *name,
+                     Error *lacks)
 {
-    size_t width = config_head_width(config);
-    return (FamilySizes){config->heads, config->heads, width, config_rotating_pairs(config)};
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].has)
+            return error_set(lacks, "%s%s%s", parts[i].what, where, name);
+    return true;
 }
 
-static bool begins(const char *text, const char *start)
+/* Whether the model has only parts that all families have. */
+static bool is_common(const ModelConfig *config, Error *lacks)
 {
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* What follows "h.7." in a name here; *length is that of "7". NULL: not in a layer. */
-static const char *in_layer(const char *name, const char **number, int *length)
-{
-    if (!begins(name, "h."))
-        return NULL;
-    *number = name + strlen("h.");
-    *length = (int)strspn(*number, "0123456789");
-    return *number + *length + 1;
-}
-
-/* The parts of a grouped tensor that linnet has once for each query. */
-static size_t columns_there(const FamilyTensor *tensor)
-{
-    return tensor->layout == FAMILY_GROUPED ? tensor->sizes.key_heads * tensor->sizes.width
-                                            : tensor->columns;
-}
-
-static FamilyTensor tensor_of(const Family *family, const FamilyPart *part, const ParamRow *row,
-                              const FamilySizes *sizes)
-{
-    size_t stride = row->rank == 2 ? row->shape[1] : row->shape[0];
-    FamilyTensor tensor = {.layout = part->layout,
-                           .rank = row->rank,
-                           .rows = row->rank == 2 ? row->shape[0] : 1,
-                           .columns = stride / part->parts,
-                           .stride = stride,
-                           .sizes = *sizes};
-    const char *number;
-    int length;
-    tensor.column = part->part * tensor.columns;
-    if (in_layer(row->name, &number, &length))
-        snprintf(tensor.name, sizeof tensor.name, "%s%.*s.%s", family->layer, length, number,
-                 part->there);
-    else
-        snprintf(tensor.name, sizeof tensor.name, "%s", part->there);
-    tensor.prefixed = !begins(tensor.name, family->head);
-    size_t columns = columns_there(&tensor);
-    bool turned = part->layout != FAMILY_PLAIN && row->rank == 2;
-    tensor.shape[0] = row->rank == 1 || turned ? columns : tensor.rows;
-    tensor.shape[1] = row->rank == 1 ? 0 : turned ? tensor.rows : columns;
-    return tensor;
-}
-
-size_t family_tensors(FamilyTensor tensors[FAMILY_MOST_PARTS], const Family *family,
-                      const ParamRow *row, const FamilySizes *sizes)
-{
-    const char *number;
-    int length;
-    const char *inner = in_layer(row->name, &number, &length);
-    const char *here = inner ? inner : row->name;
-    if (!family->parts) {
-        const FamilyPart same = {here, here, FAMILY_PLAIN, WHOLE};
-        tensors[0] = tensor_of(family, &same, row, sizes);
-        return 1;
+    for (size_t layer = 0; layer < config->layers; layer++) {
+        const char *kind = config_kind(config, layer)->name;
+        if (strcmp(kind, "softmax") != 0)
+            return error_set(lacks, "%s attention", kind);
+        const Part parts[] = {
+            {config_convolves(config, layer), "convolution before the attention (--conv)"},
+            {config_norms_heads(config, layer), "norm of a head's output (--head-norm)"},
+            {config_gates_output(config, layer), "gate on the attention's output (--out-gate)"},
+        };
+        if (!has_none(parts, sizeof parts / sizeof *parts, "", "", lacks))
+            return false;
     }
-    size_t count = 0;
-    for (const FamilyPart *part = family->parts; part->here; part++)
-        if (strcmp(part->here, here) == 0)
-            tensors[count++] = tensor_of(family, part, row, sizes);
-    return count;
+    const Part parts[] = {
+        {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
+        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
+        {config->value_residual, "values of the first layer in others (--value-residual)"},
+        {config->head_gate, "gates on the output of heads (--head-gate)"},
+        {config->ngrams > 1, "embeddings of n-grams (--ngrams)"},
+        {config->logit_cap > 0, "cap on its logits (--logit-cap)"},
+        {config->head_bias, "biases in its output head (--head-bias)"},
+    };
+    return has_none(parts, sizeof parts / sizeof *parts, "", "", lacks);
 }
 
-/* --- values --- */
-
-/* RoPE rotates features i and i + width/2 here, for i below `pairs`. */
-static size_t feature_there(const FamilySizes *sizes, size_t at)
+/* The family with these norms and positions; RMSNorm without RoPE is refused later. */
+static const Family *nearest(const ModelConfig *config)
 {
-    size_t half = sizes->width / 2, pairs = sizes->pairs, second = at >= half,
-           i = at - second * half;
-    return i < pairs ? i + second * pairs : pairs + i + second * (half - pairs);
+    return family_find(config->positions != POSITIONS_ROTARY ? "gpt2"
+                       : config->rms_norm                    ? "llama"
+                                                             : "gpt_neox");
 }
 
-/* The row there of a column of the share here. */
-static size_t row_there(const FamilyTensor *tensor, size_t column)
+/* Whether the family has the parts in which families differ, but for the activation. */
+static bool has_parts(const Family *family, const ModelConfig *config, const char *where,
+                      const char *name, Error *lacks)
 {
-    const FamilySizes *sizes = &tensor->sizes;
-    size_t head = column / sizes->width, at = column % sizes->width;
-    if (tensor->layout == FAMILY_GROUPED)
-        return head / (sizes->heads / sizes->key_heads) * sizes->width + at;
-    if (tensor->layout != FAMILY_FUSED)
-        return column;
-    enum { QUERIES, KEYS, VALUES, KINDS };
-    size_t kind = head / sizes->heads;
-    at = kind == VALUES ? at : feature_there(sizes, at);
-    return (head % sizes->heads * KINDS + kind) * sizes->width + at;
+    size_t width = config_head_width(config), rotating = 2 * config_rotating_pairs(config);
+    const Part parts[] = {
+        {config->rms_norm && !family->rms_norm, "RMSNorm (--rms-norm) without --pos rotary"},
+        {config->parallel && !family->parallel, "parallel residual (--parallel)"},
+        {rotating != width && family->whole_rotary,
+         "RoPE of a share of the features (--rope-share)"},
+    };
+    return is_common(config, lacks) &&
+           has_none(parts, sizeof parts / sizeof *parts, where, name, lacks);
 }
 
-/* Squares of the matrix at a time, since one side is read across. */
-enum { SQUARE = 32 };
-
-static size_t least(size_t a, size_t b)
+const Family *family_of(const ModelConfig *config, Error *lacks)
 {
-    return a < b ? a : b;
+    static const char where[] = " in its class ";
+    const Family *family = nearest(config);
+    const char *activation = activation_name(config->activation);
+    /* GPT-NeoX rotates a share of the features, rounded down, and cannot if their number is
+     * odd. */
+    size_t rotating = (size_t)(config->rope_share * (double)config_head_width(config));
+    if (!has_parts(family, config, where, family->class, lacks))
+        return NULL;
+    if (family->rotary && rotating != 2 * config_rotating_pairs(config)) {
+        error_set(lacks, "RoPE of an odd number of features (--rope-share)%s%s", where,
+                  family->class);
+        return NULL;
+    }
+    if (family_activation_foreign(family, activation))
+        return family;
+    error_set(lacks, "activation %s (--act)%s%s", activation, where, family->class);
+    return NULL;
 }
 
-static void move(const FamilyTensor *t, real *here, real *there, bool out)
+const Family *family_of_llama_cpp(const ModelConfig *config, Error *lacks)
 {
-    for (size_t c0 = 0; c0 < t->columns; c0 += SQUARE)
-        for (size_t r0 = 0; r0 < t->rows; r0 += SQUARE)
-            for (size_t c = c0; c < least(c0 + SQUARE, t->columns); c++) {
-                real *line = there + row_there(t, c) * t->rows;
-                for (size_t r = r0; r < least(r0 + SQUARE, t->rows); r++) {
-                    real *cell = here + r * t->stride + t->column + c;
-                    if (out)
-                        line[r] = *cell;
-                    else
-                        *cell = line[r];
-                }
-            }
-}
-
-void family_take(const FamilyTensor *tensor, real *here, const real *there)
-{
-    if (tensor->layout == FAMILY_PLAIN)
-        memcpy(here, there, tensor->rows * tensor->stride * sizeof *here);
-    else
-        move(tensor, here, (real *)there, false);
-}
-
-void family_give(const FamilyTensor *tensor, const real *here, real *there)
-{
-    if (tensor->layout == FAMILY_PLAIN)
-        memcpy(there, here, tensor->rows * tensor->stride * sizeof *here);
-    else
-        move(tensor, (real *)here, there, true);
+    const Family *family = nearest(config);
+    const char *activation = activation_name(config->activation),
+               *only = family->gated ? "swiglu" : "gelu";
+    if (!has_parts(family, config, " in its architecture ", family->llama_cpp, lacks))
+        return NULL;
+    if (strcmp(activation, only) == 0)
+        return family;
+    error_set(lacks, "activation %s (--act) in its architecture %s, which has %s", activation,
+              family->llama_cpp, only);
+    return NULL;
 }

@@ -65,8 +65,8 @@ bool export_folder_begin(ExportFolder *folder, const char *path, Error *error)
     if (!check_room(path, error))
         return false;
     /* The directory of a link, and a name for ".": a directory cannot be renamed to either. */
-    char *there = file_exists(path) ? realpath(path, NULL) : NULL;
-    *folder = (ExportFolder){.path = there ? there : memory_copy_text(path)};
+    char *real_path = file_exists(path) ? realpath(path, NULL) : NULL;
+    *folder = (ExportFolder){.path = real_path ? real_path : memory_copy_text(path)};
     file_trim_slashes(folder->path);
     folder->temporary = text_format("%s.%ld.tmp", folder->path, (long)getpid());
     remember(folder);

@@ -67,7 +67,8 @@ static void print_model(const ImportedModel *imported, const char *run)
     const ModelConfig *config = &imported->model.config;
     print_output("%s: %s, %zu parameters, %zu layer%s, dimension %zu, %zu head%s, context %zu, "
                  "%zu tokens",
-                 run, imported->plan.own ? "exported by linnet" : imported->plan.family->type,
+                 run,
+                 imported->plan.exported ? "exported by linnet" : imported->plan.family->type,
                  imported->model.table.parameters, config->layers, text_plural(config->layers),
                  config->dim, config->heads, text_plural(config->heads), config->context,
                  config->vocabulary);

@@ -1,6 +1,6 @@
-#include "models/exchange/import_vocabulary.h"
+/* The tokenizer of an imported model. */
+#include "models/exchange/imported.h"
 #include "data/tokenizers/bpe.h"
-#include "models/exchange/files.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/text.h"
@@ -89,7 +89,7 @@ static json_t *read_merges(const char *folder, Error *error)
     json_error_t ignored;
     size_t size;
     if (file_is_in(folder, COMMON))
-        return files_json(folder, COMMON, FILES_LARGE, error);
+        return store_json(folder, COMMON, STORE_LARGE, error);
     if (!vocabulary_import(&pair, folder, error))
         return NULL;
     char *text = vocabulary_write(&pair, &size);
@@ -164,7 +164,7 @@ static char *stored_form(const json_t *words, const Tokenizer *tokenizer)
 static json_t *read_words(const char *folder, Error *error)
 {
     bool plain = file_is_in(folder, PLAIN);
-    json_t *root = files_json(folder, plain ? PLAIN : COMMON, FILES_LARGE, error);
+    json_t *root = store_json(folder, plain ? PLAIN : COMMON, STORE_LARGE, error);
     if (!root)
         return NULL;
     json_t *words = plain ? json_incref(json_object_get(root, "words"))

@@ -1,6 +1,5 @@
-#include "models/exchange/plan.h"
-#include "models/exchange/files.h"
-#include "models/exchange/plan_foreign.h"
+/* What a directory says about its model: config.json, or the settings that linnet stored. */
+#include "models/exchange/imported.h"
 #include "models/checkpoint.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
@@ -26,7 +25,7 @@ static bool read_object(const ImportPlan *plan, const OptionGroup *groups, const
     bool good = true;
     json_object_foreach((json_t *)object, name, value)
     {
-        char *text = plan_typed(value);
+        char *text = config_json_typed(value);
         char *where = text_format("%s: linnet: %s", plan->path, tensor_label(name).text);
         good = text ? options_set(groups, GROUPS, name, text, where, error)
                     : error_set(error, "%s: neither a number nor a word", where);
@@ -38,11 +37,12 @@ static bool read_object(const ImportPlan *plan, const OptionGroup *groups, const
     return good;
 }
 
-static bool read_own(ImportPlan *plan, const json_t *object, const char *settings, Error *error)
+static bool read_exported(ImportPlan *plan, const json_t *object, const char *settings,
+                          Error *error)
 {
     const OptionGroup groups[GROUPS] = {config_group(&plan->config),
                                         corpus_group(&plan->corpus)};
-    plan->own = true;
+    plan->exported = true;
     return settings ? options_read_text(groups, GROUPS, settings,
                                         "the settings in model.safetensors", error)
                     : read_object(plan, groups, object, error);
@@ -68,7 +68,7 @@ static bool check_ids(const ImportPlan *plan, Error *error)
             good &= is_id(json_array_get(value, k));
         if (!good)
             return error_set(error, "%s: %s is %s, which is no id of a token", plan->path,
-                             keys[i], plan_shown(value).text);
+                             keys[i], config_json_shown(value).text);
     }
     return true;
 }
@@ -77,9 +77,9 @@ static bool check_ids(const ImportPlan *plan, Error *error)
  * linnet exported has it beside the tensors. */
 static int32_t start_of(const json_t *root, const TensorStore *store, size_t vocabulary)
 {
-    const char *own = store_metadata(store, TEXT_START_KEY);
+    const char *stored = store_metadata(store, TEXT_START_KEY);
     size_t id;
-    if (own && text_to_size(own, &id) && id < vocabulary)
+    if (stored && text_to_size(stored, &id) && id < vocabulary)
         return (int32_t)id;
     static const char *const keys[] = {"bos_token_id", "eos_token_id"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -120,11 +120,11 @@ static bool count_embeddings(ImportPlan *plan, const TensorStore *store, Error *
     const ParamRow row = {.name = "wte.weight", .rank = 2};
     const FamilySizes sizes = {1, 1, 1, 0};
     FamilyTensor tensors[FAMILY_MOST_PARTS];
-    family_tensors(tensors, plan->family, &row, &sizes);
-    const StoredTensor *found = store_find_tensor(store, plan->family, &tensors[0]);
+    family_tensors(tensors, &plan->family->form, &row, &sizes);
+    const StoredTensor *found = store_find_tensor(store, &plan->family->form, &tensors[0]);
     if (!found)
         return error_set(error, "%s: tensor %s%s is missing", store->files[0]->path,
-                         plan->family->prefix, tensors[0].name);
+                         plan->family->form.prefix, tensors[0].name);
     plan->config.vocabulary = found->entry->shape[0];
     return (found->entry->rank == 2 && found->entry->shape[0] > 0 &&
             found->entry->shape[0] < INT32_MAX) ||
@@ -141,17 +141,17 @@ static bool read_all(ImportPlan *plan, const json_t *root, const TensorStore *st
                                         corpus_group(&plan->corpus)};
     options_set_defaults(groups, GROUPS);
     const json_t *object = json_object_get(root, family_linnet.type);
-    const char *settings = store_metadata(store, "settings");
+    const char *settings = store_metadata(store, SETTINGS_KEY);
     if (!find_family(plan, root, error) || !count_embeddings(plan, store, error))
         return false;
     if (plan->family == &family_linnet && !object && !settings)
         return error_set(error, "%s: it has no settings of linnet's", plan->path);
-    bool good = plan_read_biases(plan, root, error) &&
-                (object || settings ? read_own(plan, object, settings, error)
-                                    : plan_read_foreign(plan, root, error));
+    bool good = config_json_read_biases(plan, error) &&
+                (object || settings ? read_exported(plan, object, settings, error)
+                                    : config_json_read(plan, error));
     Error why;
     if (good && !config_check(&plan->config, &why))
-        good = error_set(error, "%s: %s", plan->own ? "the stored settings" : plan->path,
+        good = error_set(error, "%s: %s", plan->exported ? "the stored settings" : plan->path,
                          why.text);
     return good;
 }
@@ -161,9 +161,9 @@ bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, E
     *plan = (ImportPlan){.attention_bias = true, .mlp_bias = true, .start = TOKEN_NONE};
     plan->path = file_join(folder, CONFIG);
     if (file_is_in(folder, CONFIG) &&
-        !(plan->root = files_json(folder, CONFIG, FILES_SMALL, error)))
+        !(plan->root = store_json(folder, CONFIG, STORE_SMALL, error)))
         return false;
-    if (!plan->root && !store_metadata(store, "settings"))
+    if (!plan->root && !store_metadata(store, SETTINGS_KEY))
         return error_set(error,
                          "%s: no " CONFIG " in this directory; it should be a model as Hugging "
                          "Face transformers saves it, or one that linnet exported",
@@ -196,11 +196,4 @@ void plan_note(ImportPlan *plan, const char *format, ...)
     va_end(args);
     char *note = memory_copy_text(text);
     arrput(plan->notes, note);
-}
-
-FamilySizes plan_sizes(const ImportPlan *plan)
-{
-    FamilySizes sizes = family_sizes(&plan->config);
-    sizes.key_heads = plan->key_heads;
-    return sizes;
 }

@@ -1,5 +1,4 @@
 #include "models/exchange/store.h"
-#include "models/exchange/files.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/memory.h"
@@ -14,6 +13,34 @@
 enum { MOST_SHARDS = 256 };
 
 /* --- the files --- */
+
+static json_t *parse(const char *path, const char *text, size_t size, Error *error)
+{
+    json_error_t where;
+    json_t *root = json_parse(text, size, &where);
+    if (!root)
+        error_set(error, "%s:%d: not valid JSON: %s", path, where.line,
+                  tensor_label(where.text).text);
+    else if (!json_is_object(root))
+        error_set(error, "%s: not a JSON object", path);
+    if (json_is_object(root))
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+json_t *store_json(const char *folder, const char *name, size_t most, Error *error)
+{
+    char *path = file_join(folder, name), *text;
+    size_t size;
+    json_t *root = NULL;
+    if (file_read(path, most, &text, &size, error)) {
+        root = parse(path, text, size, error);
+        free(text);
+    }
+    free(path);
+    return root;
+}
 
 static bool add_file(TensorStore *store, const char *folder, const char *name, Error *error)
 {
@@ -103,7 +130,7 @@ static bool open_files(TensorStore *store, const char *folder, json_t **index, E
         return add_file(store, folder, WEIGHTS, error);
     if (!sharded)
         return refuse_other_forms(folder, error);
-    *index = files_json(folder, INDEX, FILES_SMALL, error);
+    *index = store_json(folder, INDEX, STORE_SMALL, error);
     return *index && add_shards(store, folder, json_object_get(*index, "weight_map"), error);
 }
 
@@ -182,13 +209,13 @@ void store_close(TensorStore *store)
     arrfree(store->tensors);
 }
 
-StoredTensor *store_find_tensor(const TensorStore *store, const Family *family,
+StoredTensor *store_find_tensor(const TensorStore *store, const FamilyForm *form,
                                 const FamilyTensor *tensor)
 {
     StoredTensor *found = find(store, tensor->name);
     if (found || !tensor->prefixed)
         return found;
-    char *name = text_format("%s%s", family->prefix, tensor->name);
+    char *name = text_format("%s%s", form->prefix, tensor->name);
     found = find(store, name);
     free(name);
     return found;

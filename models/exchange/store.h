@@ -1,10 +1,11 @@
-/* The tensors of a model's directory: model.safetensors, or the shards that
- * model.safetensors.index.json lists. Nothing in the directory is trusted. */
+/* What a model's directory holds: its tensors, in model.safetensors or in the shards that
+ * model.safetensors.index.json lists, and JSON files. Nothing in the directory is trusted. */
 #ifndef LINNET_STORE_H
 #define LINNET_STORE_H
 
 #include "models/exchange/family.h"
 #include "models/safetensors.h"
+#include "src/base/json.h"
 
 typedef struct StoredTensor {
     const char *name; /* owned by the file */
@@ -22,10 +23,14 @@ typedef struct TensorStore {
 bool store_open(TensorStore *store, const char *folder, Error *error);
 void store_close(TensorStore *store);
 
-/* The tensor that has this part of a model, with or without the prefix of the family. */
-StoredTensor *store_find_tensor(const TensorStore *store, const Family *family,
+/* The tensor that has this part of a model, with or without the prefix of the form. */
+StoredTensor *store_find_tensor(const TensorStore *store, const FamilyForm *form,
                                 const FamilyTensor *tensor);
 /* The metadata of the first file that has this key; NULL if none has. */
 const char *store_metadata(const TensorStore *store, const char *key);
+
+/* Reads a JSON object from a file of at most `most` bytes; NULL on failure. */
+enum { STORE_SMALL = 1 << 20, STORE_LARGE = 1 << 26 };
+json_t *store_json(const char *folder, const char *name, size_t most, Error *error);
 
 #endif

@@ -1,102 +1,96 @@
-/* Writes the weights, under the names and in the layout of a family of models. Those of GPT-2
- * and of linnet's own module are linnet's already, except for a prefix. */
-#include "models/exchange/family.h"
+/* The weights of a model under the names and in the layout of another program. */
 #include "models/exchange/forms.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
+#include "src/layers/embedding.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Records {
-    const Family *family; /* NULL: linnet's names without a prefix */
-    FamilySizes sizes;
-    TensorRecord *all; /* an stb_ds array; the names are owned */
-    real **converted;  /* data in another layout, an stb_ds array */
-} Records;
-
-static void add(Records *records, char *name, size_t rank, const size_t *shape,
-                const real *data)
+bool export_has_biases(const Model *model, const char *part)
 {
-    TensorRecord record = {
-        .name = name, .type = TENSOR_REAL, .rank = rank, .shape = {shape[0], shape[1]}};
-    record.data = data;
-    arrput(records->all, record);
-}
-
-static const real *convert(Records *records, const FamilyTensor *tensor, const real *here)
-{
-    if (tensor->layout == FAMILY_PLAIN)
-        return here;
-    real *there = memory_take(tensor->rows * tensor->columns, sizeof *there, "a tensor");
-    family_give(tensor, here, there);
-    arrput(records->converted, there);
-    return there;
-}
-
-static void add_row(Records *records, const ParamRow *row, const real *data)
-{
-    FamilyTensor tensors[FAMILY_MOST_PARTS];
-    if (!records->family) {
-        add(records, memory_copy_text(row->name), row->rank, row->shape, data);
-        return;
-    }
-    size_t count = family_tensors(tensors, records->family, row, &records->sizes);
-    for (size_t i = 0; i < count; i++)
-        add(records,
-            text_format("%s%s", tensors[i].prefixed ? records->family->prefix : "",
-                        tensors[i].name),
-            row->rank, tensors[i].shape, convert(records, &tensors[i], data));
-}
-
-static void records_free(Records *records)
-{
-    for (size_t i = 0; i < arrlenu(records->all); i++)
-        free((char *)records->all[i].name);
-    for (size_t i = 0; i < arrlenu(records->converted); i++)
-        free(records->converted[i]);
-    arrfree(records->all);
-    arrfree(records->converted);
-}
-
-/* The form's tensors that the model lacks: its biases are 0. The caller frees the result. */
-static real *add_missing(Records *records, const Model *model, const ExportForm *form)
-{
-    ParamTable table;
-    param_table_make(&table, &form->config);
-    size_t most = 1;
-    for (size_t i = 0; i < table.count; i++)
-        most = table.rows[i].count > most ? table.rows[i].count : most;
-    real *zeros = memory_take(most, sizeof *zeros, "the biases");
-    for (size_t i = 0; i < table.count; i++) {
-        const ParamRow *row = &table.rows[i];
-        bool positions = strcmp(row->name, "wpe.weight") == 0;
-        if (!param_table_find(&model->table, row->name))
-            add_row(records, row, positions ? form->positions : zeros);
-    }
-    param_table_free(&table);
-    return zeros;
-}
-
-bool export_tensors(ExportFolder *folder, const LoadedModel *loaded, const Family *family,
-                    const ExportForm *form, Error *error)
-{
-    const Model *model = &loaded->model;
-    Records records = {.family = family, .sizes = family_sizes(&model->config)};
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
-        if (!form || !form->leaves_out || !form->leaves_out(model, row))
-            add_row(&records, row, model->base + row->offset);
+        const real *values = model->base + row->offset;
+        for (size_t k = 0; row->rank == 1 && strstr(row->name, part) && k < row->count; k++)
+            if (values[k] < 0 || values[k] > 0)
+                return true;
     }
-    real *zeros = form ? add_missing(&records, model, form) : NULL;
-    const SafetensorsFile *file = &loaded->checkpoint.file;
-    const char *start = safetensors_metadata(file, TEXT_START_KEY);
-    const MetadataPair metadata[] = {{"linnet", LINNET_VERSION},
-                                     {SETTINGS_KEY, safetensors_metadata(file, SETTINGS_KEY)},
-                                     {TEXT_START_KEY, start}};
-    bool good = safetensors_write(export_folder_file(folder, "model.safetensors"), records.all,
-                                  arrlenu(records.all), metadata, start ? 3 : 2, error);
-    records_free(&records);
-    free(zeros);
-    return good;
+    return false;
+}
+
+/* Llama has biases in the attention, in the MLP, in both or in neither. */
+static bool leaves_out(const FamilyForm *form, const Model *model, const ParamRow *row)
+{
+    static const char *const parts[] = {".attn.", ".mlp."};
+    bool needless = false;
+    for (size_t i = 0; form->parts && !form->biases && row->rank == 1 && i < 2; i++)
+        needless |= strstr(row->name, parts[i]) && !export_has_biases(model, parts[i]);
+    return needless;
+}
+
+/* data (rank and shape of row): the model's, or made for it. */
+static void add_row(ExportTensors *tensors, const FamilyForm *form, const FamilySizes *sizes,
+                    const ParamRow *row, const real *data)
+{
+    FamilyTensor found[FAMILY_MOST_PARTS];
+    size_t count = family_tensors(found, form, row, sizes);
+    for (size_t i = 0; i < count; i++) {
+        const FamilyTensor *tensor = &found[i];
+        TensorRecord record = {
+            .name = text_format("%s%s", tensor->prefixed ? form->prefix : "", tensor->name),
+            .type = TENSOR_REAL,
+            .rank = row->rank,
+            .shape = {tensor->shape[0], tensor->shape[1]}};
+        record.data = data;
+        if (tensor->layout != FAMILY_PLAIN) {
+            real *turned = memory_take(tensor->rows * tensor->columns, sizeof *turned,
+                                       "a tensor");
+            family_write(tensor, data, turned);
+            arrput(tensors->made, turned);
+            record.data = turned;
+        }
+        arrput(tensors->records, record);
+    }
+}
+
+real *export_missing(const Model *model, const ParamRow *row)
+{
+    const ModelConfig *config = &model->config;
+    real *rows = memory_take(row->count, sizeof *rows, "a tensor");
+    if (strcmp(row->name, "lm_head.weight") == 0)
+        memcpy(rows, model->at.wte, row->count * sizeof *rows);
+    else if (strcmp(row->name, "wpe.weight") == 0 && config->positions == POSITIONS_SINUSOIDAL)
+        for (size_t i = 0; i < config->context; i++)
+            embedding_sinusoids(rows + i * config->dim, i, config->dim);
+    return rows;
+}
+
+void export_tensors_make(ExportTensors *tensors, const Model *model, const FamilyForm *form)
+{
+    const FamilySizes sizes = family_sizes(&model->config);
+    const ModelConfig whole = family_form_config(form, &model->config);
+    ParamTable table;
+    param_table_make(&table, &whole);
+    *tensors = (ExportTensors){0};
+    for (size_t i = 0; i < table.count; i++) {
+        const ParamRow *row = &table.rows[i], *has = param_table_find(&model->table, row->name);
+        if (has && leaves_out(form, model, has))
+            continue;
+        real *made = has ? NULL : export_missing(model, row);
+        if (made)
+            arrput(tensors->made, made);
+        add_row(tensors, form, &sizes, row, has ? model->base + has->offset : made);
+    }
+    param_table_free(&table);
+}
+
+void export_tensors_free(ExportTensors *tensors)
+{
+    for (size_t i = 0; i < arrlenu(tensors->records); i++)
+        free((char *)tensors->records[i].name);
+    for (size_t i = 0; i < arrlenu(tensors->made); i++)
+        free(tensors->made[i]);
+    arrfree(tensors->records);
+    arrfree(tensors->made);
 }

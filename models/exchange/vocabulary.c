@@ -171,11 +171,10 @@ static json_t *ids_json(const Vocabulary *vocabulary)
     return ids;
 }
 
-bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
+/* tokenizer.json, vocab.json and merges.txt of a BPE vocabulary. */
+static bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
     static const char *const names[] = {"tokenizer.json", "vocab.json", "merges.txt"};
-    if (!vocabulary->bpe)
-        return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         export_folder_file(folder, names[i]);
     return vocabulary_export(vocabulary, folder->temporary, error);
@@ -270,7 +269,8 @@ bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, 
 
 bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    return vocabulary->bpe || /* it has tokenizer.json */
-           vocabulary_store_own(vocabulary, export_folder_file(folder, "vocabulary.txt"),
-                                error);
+    return vocabulary->bpe
+               ? export_merges(folder, vocabulary, error)
+               : vocabulary_store_own(vocabulary, export_folder_file(folder, "vocabulary.txt"),
+                                      error);
 }

@@ -47,7 +47,7 @@ static void check_model(const OptionGroup *group)
     FUZZ_HOLDS(config_check(config, &error));
     char *again = options_write_text(group, 1);
     FUZZ_HOLDS(strcmp(text, again) == 0);
-    config_check_own(config, &error);
+    config_check_kind_options(config, &error);
     free(again);
     free(text);
 }

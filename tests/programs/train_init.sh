@@ -51,7 +51,6 @@ unchanged() {
     check "$title is named" prints "$phrase"
     rm -rf part
 }
-unchanged 'an output gate' 'without effect at the start: output gate' --out-gate yes
 unchanged 'a residual convolution' 'without effect at the start: convolution' --conv residual
 unchanged 'value residual' 'without effect at the start: value residual' --value-residual
 unchanged 'n-gram embeddings' 'without effect at the start: n-gram embeddings' --ngrams 3
@@ -166,7 +165,7 @@ refused 'a series refuses a missing run' 1 'nowhere: no such run' \
 mkdir empty
 refused '--init refuses a directory without a checkpoint' 1 'empty: no checkpoint' \
     "$bin/train" --init empty text.txt
-refused '--init refuses a text' 1 'text.txt: .*looks like text' \
+refused '--init refuses a text' 1 'text.txt: not a safetensors file' \
     "$bin/train" --init text.txt text.txt
 head -c 3000 parent/best.safetensors >cut.safetensors
 refused '--init refuses a damaged checkpoint' 1 'cut.safetensors: ' \

@@ -129,7 +129,7 @@ static unsigned commands_with(const Option *option, bool of_model)
         if (strcmp(some[i].name, option->name) == 0 ||
             (option->section && strcmp(some[i].name, option->section) == 0))
             return some[i].commands;
-    return !of_model ? ALL : config_is_own(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
+    return !of_model ? ALL : config_is_of_kinds(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
 }
 
 /* The rows of a group that a command has; the caller frees them. */

@@ -239,7 +239,8 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
         good = keeps_fixed(base_groups, groups, line, settings->before.changed, error);
     options_free_texts(base_groups, GROUP_COUNT);
     good = good && check_names(settings, error) && init_settle(init, settings, line, error) &&
-           config_check(&settings->model, error) && config_check_own(&settings->model, error) &&
+           config_check(&settings->model, error) &&
+           config_check_kind_options(&settings->model, error) &&
            init_check(init, settings, error) && check_together(settings, error) &&
            check_shards(&settings->train, error) && check_effects(settings, line, error);
     error->usage = !init->is_named || init->is_open;

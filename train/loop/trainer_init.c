@@ -53,8 +53,7 @@ bool trainer_plan_init(Trainer *t, Error *error)
 {
     const Checkpoint *init = t->init;
     size_t shared = 0;
-    if (!adopt_check(&t->model.config, init, error) ||
-        !adopt_verify(&t->model.config, init, error))
+    if (!adopt_check(&t->model.config, init, error) || !adopt_verify(init, error))
         return false;
     if (!trainer_init_vocabulary(t))
         t->init_ids = adopt_ids(&t->corpus.vocabulary, &init->vocabulary, &shared);

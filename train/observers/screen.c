@@ -1,6 +1,6 @@
 #include "train/observers/observers.h"
 #include "eval/show/terminal.h"
-#include "models/exchange/exchange.h"
+#include "models/exchange/family.h"
 #include "src/base/containers.h"
 #include "src/math/gemm.h"
 #include "src/base/memory.h"
@@ -95,7 +95,7 @@ static void print_model(const RunView *run, const OptionGroup *group)
 static void print_exports(const ModelConfig *config)
 {
     Error lacks;
-    bool gguf = exchange_llama_cpp(config, &lacks);
+    bool gguf = family_of_llama_cpp(config, &lacks);
     print_paragraph("Export", gguf ? memory_copy_text("Hugging Face and GGUF (llama.cpp)")
                                    : text_format("Hugging Face; GGUF lacks %s", lacks.text));
 }
