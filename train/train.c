@@ -70,7 +70,7 @@ static void print_kind_options(const AttentionKind *kind)
 {
     for (size_t i = 0; i < model_option_count; i++) {
         const Option *option = &model_option_rows[i];
-        if (!config_is_own(option) || !config_kind_uses(kind, option->name))
+        if (!config_is_of_kinds(option) || !config_kind_uses(kind, option->name))
             continue;
         const char *first = option->owners->name(option, 0);
         printf("%14s--%s%s%s: ", "", option->name, option->argument ? " " : "",
