@@ -1,5 +1,5 @@
-#include "data/corpora/corpus_mapped.h"
-#include "data/corpora/token_file.h"
+#include "data/corpora/corpus_parts.h"
+#include "data/corpora/tokens.h"
 #include "data/tokenizers/vocabulary_files.h"
 #include "src/base/file.h"
 #include "src/base/memory.h"

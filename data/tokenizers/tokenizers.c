@@ -7,7 +7,7 @@
  * Learning counts all tokens in a vocabulary whose ids are the order of first occurrence, which
  * also breaks ties. A token is copied once into a small buffer, to end it with a zero. */
 #include "data/tokenizers/bpe.h"
-#include "data/tokenizers/letters.h"
+#include "data/tokenizers/unicode.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/vocabulary.h"
 #include "src/base/containers.h"

@@ -8,10 +8,9 @@
  * words are hashed by data/tokenizers/hash.h. Ids do not depend on the hashes: they are the
  * order of adding. */
 #include "data/tokenizers/vocabulary.h"
-#include "data/tokenizers/decode.h"
-#include "data/tokenizers/hash.h"
-#include "data/tokenizers/letters.h"
 #include "data/tokenizers/utf8.h"
+#include "data/tokenizers/hash.h"
+#include "data/tokenizers/unicode.h"
 #include "src/base/containers.h"
 
 #include <stdio.h>
@@ -96,7 +95,7 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
         return true;
     size_t lines = 0, good = utf8_good(text, size, &lines);
     if (good < size)
-        return decode_refuse(name, lines + 1, good, !text[good], error);
+        return utf8_refuse(name, lines + 1, good, !text[good], error);
     return tokenizer_check_words(tokenizer, name, text, size, &(size_t){0}, error);
 }
 

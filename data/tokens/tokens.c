@@ -2,7 +2,7 @@
 #include "data/tokenizers/bpe.h"
 #include "data/corpora/reader.h"
 #include "data/tokens/encode.h"
-#include "data/tokens/stream.h"
+#include "data/corpora/pieces.h"
 #include "data/tokenizers/vocabulary_files.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"

@@ -21,7 +21,7 @@
  * No token is declared special: the library would cut it out of words such as "(<eos>)", which
  * is one unknown word here. */
 #include "data/tokenizers/bpe.h"
-#include "data/tokenizers/letters.h"
+#include "data/tokenizers/unicode.h"
 #include "data/tokenizers/vocabulary_files.h"
 #include "models/exchange/forms.h"
 #include "src/base/containers.h"

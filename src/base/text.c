@@ -1,3 +1,4 @@
+#define STB_DS_IMPLEMENTATION /* only here */
 #include "src/base/text.h"
 #include "src/base/containers.h"
 #include "src/base/error.h"
