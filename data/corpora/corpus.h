@@ -3,7 +3,7 @@
 #define LINNET_CORPUS_H
 
 #include "data/corpora/tokens.h"
-#include "data/tokenizers/vocabulary.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/mapping.h"
 #include "src/base/options.h"
 

@@ -1,6 +1,6 @@
 #include "data/corpora/corpus_parts.h"
 #include "data/corpora/tokens.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/file.h"
 #include "src/base/memory.h"
 #include "src/base/text.h"

@@ -46,7 +46,7 @@ size_t pieces_last_break(const Pieces *pieces, const char *text, size_t size)
     do
         at = utf8_last_break(text, at);
     while (at && is_crossed(pieces, text, size, at));
-    if (at == 0 && size > 1 && pieces->vocabulary->tokenizer == tokenizer_find(TOKENIZER_BYTE))
+    if (at == 0 && size > 1 && pieces->vocabulary->tokenizer->raw)
         return size - 1; /* any place */
     return at;
 }

@@ -5,7 +5,7 @@
  * name. So a file with the target's name is complete. */
 #include "data/tokens/encode.h"
 #include "data/corpora/pieces.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/phase.h"

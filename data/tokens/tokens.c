@@ -3,7 +3,7 @@
 #include "data/corpora/reader.h"
 #include "data/tokens/encode.h"
 #include "data/corpora/pieces.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/program.h"

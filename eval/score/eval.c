@@ -3,7 +3,7 @@
 #include "eval/score/ensemble.h"
 #include "eval/score/soften.h"
 #include "data/corpora/tasks.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "eval/show/terminal.h"
 #include "models/checkpoint.h"
 #include "src/base/file.h"

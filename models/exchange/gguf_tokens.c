@@ -46,7 +46,7 @@ static void add_merges(Gguf *gguf, const Vocabulary *vocabulary)
 
 bool gguf_add_vocabulary(Gguf *gguf, const Vocabulary *vocabulary)
 {
-    if (vocabulary->map) {
+    if (vocabulary->tokenizer->cut) {
         gguf_add_text(gguf, "tokenizer.ggml.model", "none");
         return false;
     }
