@@ -1,4 +1,5 @@
-/* The synthetic tasks: a table, and the function of each that writes a line. */
+/* The synthetic tasks: the function of each that writes a line, a table, and what reads names
+ * and settings. */
 #include "data/corpora/tasks.h"
 #include "src/base/memory.h"
 #include "src/base/text.h"
@@ -266,8 +267,6 @@ const TaskKind *task_kind(size_t index)
 {
     return index < sizeof kinds / sizeof *kinds ? &kinds[index] : NULL;
 }
-
-/* Names, settings and words of synthetic tasks; tasks.c has the tasks themselves. */
 
 /* --- names --- */
 

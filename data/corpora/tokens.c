@@ -260,7 +260,7 @@ static bool scan_block(Scan *scan, const int32_t *ids, size_t first, size_t coun
         last = ids[i];
     }
     scan->last = last;
-    scan->crc = (uint32_t)crc32_z(scan->crc, (const Bytef *)ids, count * sizeof *ids);
+    scan->crc = crc_of(scan->crc, ids, count);
     return true;
 }
 

@@ -31,9 +31,9 @@
 #include <math.h>
 #include <string.h>
 
-/* --- the grammar --- */
-
-/* One expansion serves everything: the numbers that describe a node (entropy, tokens, people)
+/* --- the grammar ---
+ *
+ * One expansion serves everything: the numbers that describe a node (entropy, tokens, people)
  * are summed over the very choices that sampling draws from, when the node is made and all that
  * it leads to is there already. */
 

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* The grammar of the toy corpus: from tables of templates to a plain weighted grammar.
+/* --- the grammar: from tables of templates to a plain weighted grammar ---
  *
  * The tables are for people. A symbol stands in angle brackets and has a form, singular or
  * plural, which the symbols of its expansion inherit: "<det> <people> <aside>" needs no rule

@@ -22,7 +22,7 @@ void bpe_begin(Vocabulary *vocabulary)
 uint32_t bpe_join(Vocabulary *vocabulary, uint32_t left, uint32_t right, bool add)
 {
     enum { USUAL = 256 };
-    const size_t *lengths = vocabulary->lengths;
+    const uint32_t *lengths = vocabulary->lengths;
     size_t size = lengths[left] + lengths[right];
     char usual[USUAL], *joined = size <= USUAL ? usual : memory_take(size, 1, "a token");
     memcpy(joined, vocabulary->words[left], lengths[left]);
@@ -67,7 +67,7 @@ static uint32_t rank_merges(Bpe *bpe)
 /* Bytes decide the order, then the length. */
 static int compare_tokens(const Vocabulary *vocabulary, uint32_t a, uint32_t b)
 {
-    const size_t *lengths = vocabulary->lengths;
+    const uint32_t *lengths = vocabulary->lengths;
     size_t both = lengths[a] < lengths[b] ? lengths[a] : lengths[b];
     int order = memcmp(vocabulary->words[a], vocabulary->words[b], both);
     return order ? order : (lengths[a] > lengths[b]) - (lengths[a] < lengths[b]);
@@ -191,7 +191,7 @@ static void consider(LongWord *word, size_t place, bool at_end)
 /* Merges the pair of a heap entry, unless one of its tokens has been merged since. */
 static void merge_entry(LongWord *word, uint64_t entry)
 {
-    const size_t *lengths = word->vocabulary->lengths;
+    const uint32_t *lengths = word->vocabulary->lengths;
     const BpeMerge *merge = &word->vocabulary->bpe->merges[entry >> 32];
     uint32_t *slots = word->slots;
     size_t place = (uint32_t)entry, middle = place + lengths[merge->left];

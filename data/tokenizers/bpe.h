@@ -84,8 +84,8 @@ typedef struct BpeWord {
 typedef struct BpeCounter BpeCounter;
 BpeCounter *bpe_counter_begin(void);
 void bpe_counter_add(BpeCounter *counter, const char *text, size_t size);
-/* The words by first occurrence, an stb_ds array; once, after the last part. */
-BpeWord *bpe_counter_words(BpeCounter *counter);
+/* The words by first occurrence, an stb_ds array of the counter; once, after the last part. */
+const BpeWord *bpe_counter_words(BpeCounter *counter);
 void bpe_counter_end(BpeCounter *counter);
 
 /* ---- The tokenizer ---- */

@@ -218,7 +218,7 @@ static void queue_first(Learner *l)
 /* Merges the two tokens at a place. */
 static void merge_at(Learner *l, size_t place, const BpeMerge *merge)
 {
-    const size_t *lengths = l->vocabulary->lengths;
+    const uint32_t *lengths = l->vocabulary->lengths;
     size_t middle = place + lengths[merge->left], next = middle + lengths[merge->right];
     Slot *slots = l->slots;
     uint32_t count = slots[place].count, before = slots[place - 1].id, after = slots[next].id;
@@ -352,9 +352,7 @@ bool bpe_learn_counted(Vocabulary *vocabulary, BpeCounter *counter,
                        const VocabularyLimits *limits, Error *error)
 {
     Learner learner = {.vocabulary = vocabulary};
-    BpeWord *words = bpe_counter_words(counter);
-    bool good = lay_out(&learner, words, error);
-    arrfree(words);
+    bool good = lay_out(&learner, bpe_counter_words(counter), error);
     if (good) {
         learn_merges(&learner, limits->size ? limits->size : BPE_USUAL_SIZE, limits->min_count);
         drop_earlier_ranks(&learner);

@@ -13,6 +13,7 @@
 #include "src/math/team.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static UnicodeClass class_of_several(const char *text, size_t size, size_t *length)
 {
@@ -104,13 +105,9 @@ size_t bpe_seam(const char *text, size_t size, size_t at)
  * (bpe_seam). Each thread has a table of its own; in the end they are added up. The result is
  * sorted by first occurrence, so it depends neither on the threads nor on the parts. */
 
-typedef struct WordCount {
-    size_t count, first;
-} WordCount;
-
 typedef struct WordTable {
-    Vocabulary words;
-    WordCount *counts; /* by id, an stb_ds array */
+    HashTable table;
+    BpeWord *words; /* an stb_ds array, which owns their bytes */
 } WordTable;
 
 struct BpeCounter {
@@ -118,17 +115,28 @@ struct BpeCounter {
     size_t workers, before; /* bytes of the parts so far */
 };
 
-static void count_word(WordTable *table, const char *bytes, size_t size, WordCount more)
+static bool is_word(const void *words, uint32_t index, const void *key)
 {
-    int32_t id = vocabulary_find_bytes(&table->words, bytes, size);
-    if (id == TOKEN_NONE) {
-        vocabulary_append(&table->words, bytes, size, true);
-        arrput(table->counts, more);
+    const BpeWord *word = (const BpeWord *)words + index, *wanted = key;
+    return word->size == wanted->size && memcmp(word->bytes, wanted->bytes, word->size) == 0;
+}
+
+/* Adds the occurrences of a word. */
+static void count_word(WordTable *all, const BpeWord *more)
+{
+    uint32_t hash = hash_bytes(more->bytes, more->size);
+    uint32_t index = hash_find(&all->table, hash, is_word, all->words, more);
+    if (index == HASH_NONE) {
+        char *bytes = memory_take(more->size, 1, "the words");
+        BpeWord word = *more;
+        word.bytes = memcpy(bytes, more->bytes, more->size);
+        hash_add(&all->table, hash, (uint32_t)arrlenu(all->words));
+        arrput(all->words, word);
         return;
     }
-    WordCount *count = &table->counts[id];
-    count->count += more.count;
-    count->first = more.first < count->first ? more.first : count->first;
+    BpeWord *word = &all->words[index];
+    word->count += more->count;
+    word->first = more->first < word->first ? more->first : word->first;
 }
 
 typedef struct Counting {
@@ -143,8 +151,8 @@ static void count_tile(void *job, size_t tile, size_t worker)
     size_t end = c->seams[tile + 1];
     for (size_t at = c->seams[tile], next; at < end; at = next) {
         next = bpe_cut(c->text, end, at);
-        count_word(&c->counter->tables[worker], c->text + at, next - at,
-                   (WordCount){1, c->counter->before + at});
+        BpeWord word = {c->text + at, next - at, 1, c->counter->before + at};
+        count_word(&c->counter->tables[worker], &word);
     }
 }
 
@@ -184,30 +192,26 @@ static int earlier_first(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static void table_free(WordTable *table)
+static void table_free(WordTable *all)
 {
-    vocabulary_free(&table->words);
-    arrfree(table->counts);
+    for (size_t i = 0; i < arrlenu(all->words); i++)
+        free((void *)all->words[i].bytes);
+    arrfree(all->words);
+    hash_free(&all->table);
 }
 
-BpeWord *bpe_counter_words(BpeCounter *counter)
+const BpeWord *bpe_counter_words(BpeCounter *counter)
 {
     WordTable *all = &counter->tables[0];
     for (size_t w = 1; w < counter->workers; w++) {
-        WordTable *table = &counter->tables[w];
-        for (size_t i = 0; i < table->words.count; i++)
-            count_word(all, table->words.words[i], table->words.lengths[i], table->counts[i]);
-        table_free(table);
+        for (size_t i = 0; i < arrlenu(counter->tables[w].words); i++)
+            count_word(all, &counter->tables[w].words[i]);
+        table_free(&counter->tables[w]);
     }
-    BpeWord *words = NULL;
-    for (size_t i = 0; i < all->words.count; i++) {
-        BpeWord word = {all->words.words[i], all->words.lengths[i], all->counts[i].count,
-                        all->counts[i].first};
-        arrput(words, word);
-    }
-    if (words)
-        qsort(words, arrlenu(words), sizeof *words, earlier_first);
-    return words;
+    if (all->words)
+        qsort(all->words, arrlenu(all->words), sizeof *all->words, earlier_first);
+    hash_free(&all->table); /* their order has changed */
+    return all->words;
 }
 
 void bpe_counter_end(BpeCounter *counter)

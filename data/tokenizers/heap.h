@@ -45,6 +45,8 @@ static inline __attribute__((always_inline)) void heap_take(void *heap, size_t c
                                                             size_t size, HeapOrder *before)
 {
     char *entries = heap, entry[HEAP_LARGEST], *last = entries + (count - 1) * size;
+    if (last == entries)
+        return;
     memcpy(entry, last, size);
     memcpy(last, entries, size);
     memcpy(entries, entry, size);

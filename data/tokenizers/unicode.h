@@ -1,10 +1,13 @@
-/* Classes of Unicode characters, as far as splitting text into words needs them. */
+/* Classes of Unicode characters, as far as splitting text into words needs them, and small
+ * letters. All are own tables and not the C library's: its tables depend on locale and version,
+ * and the same text must give the same tokens on every machine. */
 #ifndef LINNET_UNICODE_H
 #define LINNET_UNICODE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* As the splitter of byte-pair encoding sees characters. */
 typedef enum UnicodeClass {
     UNICODE_OTHER, /* punctuation, symbols, marks, what is not assigned */
     UNICODE_LETTER,
@@ -15,11 +18,7 @@ typedef enum UnicodeClass {
 
 UnicodeClass unicode_class(uint32_t character);
 
-/* Characters as the tokenizer wordpunct sees them, and small letters.
- *
- * Both are own tables and not the C library's: its tables depend on locale and version, and the
- * same text must give the same tokens on every machine. */
-
+/* As the tokenizer wordpunct sees them. */
 typedef enum LetterClass {
     LETTER_WORD,   /* letters and all else that is not listed: combining vowels, Hangul, ... */
     LETTER_DIGIT,  /* 0 to 9, and their full-width forms */

@@ -68,9 +68,10 @@ size_t utf8_encode(uint32_t character, char to[UTF8_LONGEST]);
 /* How many characters a text has; "\r\n" is one, a byte order mark none. */
 size_t utf8_count(const char *text, size_t size);
 
-/* Texts as other systems write them: UTF-16, a byte order mark, CR LF at the end of lines. A
- * decoder makes UTF-8 with LF of them, piece by piece, and refuses what is no text. */
-
+/* --- texts as other systems write them ---
+ *
+ * They may have UTF-16, a byte order mark, CR LF at the end of lines. A decoder makes UTF-8
+ * with LF of them, piece by piece, and refuses what is no text. */
 typedef struct Decoder {
     const char *name; /* of the text, for messages */
     enum { DECODE_UNKNOWN, DECODE_UTF8, DECODE_UTF16_LITTLE, DECODE_UTF16_BIG } form;

@@ -40,7 +40,7 @@ int32_t vocabulary_append(Vocabulary *vocabulary, const char *bytes, size_t size
     char *copy = memory_take(size + 1, 1, "the vocabulary");
     memcpy(copy, bytes, size);
     arrput(vocabulary->words, copy);
-    arrput(vocabulary->lengths, size);
+    arrput(vocabulary->lengths, (uint32_t)size);
     if (named)
         hash_add(&vocabulary->table, hash_bytes(bytes, size), id);
     return (int32_t)id;

@@ -75,7 +75,7 @@ struct Vocabulary {
     /* (count) by id; an stb_ds array. Those of byte and bpe may contain zero bytes: read them
      * with vocabulary_piece. */
     char **words;
-    size_t *lengths; /* (count) bytes of each; an stb_ds array */
+    uint32_t *lengths; /* (count) bytes of each; an stb_ds array */
     size_t count;
     int32_t eos, unk; /* unk is TOKEN_NONE for byte and bpe */
     int32_t start;    /* what an imported model reads before a text; TOKEN_NONE: <eos> */

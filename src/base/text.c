@@ -173,6 +173,11 @@ ShortText text_duration(double seconds)
     return clock;
 }
 
+const char *text_joint(size_t index, size_t count)
+{
+    return index == 0 ? "" : index + 1 < count ? ", " : " and ";
+}
+
 const char *text_plural(size_t count)
 {
     return count == 1 ? "" : "s";
