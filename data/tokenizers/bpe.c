@@ -23,7 +23,7 @@ uint32_t bpe_join(Vocabulary *vocabulary, uint32_t left, uint32_t right, bool ad
 {
     enum { USUAL = 256 };
     const uint32_t *lengths = vocabulary->lengths;
-    size_t size = lengths[left] + lengths[right];
+    size_t size = (size_t)lengths[left] + lengths[right];
     char usual[USUAL], *joined = size <= USUAL ? usual : memory_take(size, 1, "a token");
     memcpy(joined, vocabulary->words[left], lengths[left]);
     memcpy(joined + lengths[left], vocabulary->words[right], lengths[right]);

@@ -7,8 +7,8 @@
  *   | t | h | e |    ->    | th | th | e |    ->    | the |   | the |
  *
  * Each pair of neighbours has its count and, in a queue of pairs ordered by count, the places
- * where it came up. Merging a pair changes the counts of the pairs beside it;
- * places where a pair no longer is are skipped.
+ * where it came up. Merging a pair changes the counts of the pairs beside it; places where a
+ * pair no longer is are skipped.
  *
  * Three details decide about the result when one string comes from several merges ("a" + "bc",
  * "ab" + "c"), since its pairs are then queued several times:

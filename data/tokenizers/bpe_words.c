@@ -1,4 +1,4 @@
-/* The words of a text. GPT-2's splitter, its regular expression, tried by hand from left to
+/* The words of a text: GPT-2's splitter, by hand. Its regular expression, tried from left to
  * right:
  *
  *   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
