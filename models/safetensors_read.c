@@ -4,6 +4,7 @@
  * mapping with SIGBUS. It is read twice, first for the checksum, so that damage is found
  * before any tensor is used. */
 #include "models/safetensors.h"
+#include "src/base/file.h"
 #include "src/base/memory.h"
 
 #include <errno.h>
@@ -19,22 +20,6 @@
 enum { CHUNK = 1 << 16 };
 
 /* The errors of these functions lack the path; the callers add it. */
-
-static bool open_regular(int *fd, const char *path, size_t *size, Error *error)
-{
-    /* O_NONBLOCK: opening a named pipe must not wait for its other end. */
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (*fd < 0 || fstat(*fd, &status) != 0)
-        return error_set(error, "%s", strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return error_set(error, "not a regular file");
-    if ((uint64_t)status.st_size > SAFETENSORS_MOST_FILE)
-        return error_set(error, "%lld bytes are more than the limit of %llu",
-                         (long long)status.st_size, (unsigned long long)SAFETENSORS_MOST_FILE);
-    *size = (size_t)status.st_size;
-    return true;
-}
 
 static bool read_at(int fd, size_t offset, void *bytes, size_t size, Error *error)
 {
@@ -99,11 +84,13 @@ bool safetensors_open(SafetensorsFile *file, const char *path, Error *error)
     *file = (SafetensorsFile){.path = memory_copy_text(path), .fd = -1};
     size_t size = 0;
     Error why;
-    if (open_regular(&file->fd, path, &size, &why) && read_header(file, size, &why) &&
-        check_numbers(file, size, &why))
+    file->fd = file_open(path, SAFETENSORS_MOST_FILE, &size, error);
+    if (file->fd >= 0 && read_header(file, size, &why) && check_numbers(file, size, &why))
         return true;
+    if (file->fd >= 0)
+        error_set(error, "%s: %s", path, why.text);
     safetensors_close(file);
-    return error_set(error, "%s: %s", path, why.text);
+    return false;
 }
 
 void safetensors_close(SafetensorsFile *file)

@@ -5,14 +5,16 @@ PACKAGES = zlib jansson libedit
 HEADERS  = $(call once,HEADERS,$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null))
 LINKED   = $(call once,LINKED,$(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null))
 
-# present(LIBRARIES): fails in one line that names those which are missing. stb_ds is a header alone.
-present = @missing=; for library in $(1); do \
+# missing(LIBRARIES): sets $missing to those that are not here. stb_ds is a header alone.
+missing = missing=; for library in $(1); do \
 	  if [ $$library = stb_ds ]; then \
 	    echo '\#include <stb/stb_ds.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1; \
 	  else \
 	    $(PKG_CONFIG) --exists $$library 2>/dev/null; \
 	  fi || missing="$$missing $$library"; \
-	done; \
+	done
+# present(LIBRARIES): fails in one line that names those which are missing.
+present = @$(call missing,$(1)); \
 	[ -z "$$missing" ] || { echo "linnet needs what is missing here:$$missing." \
 	  "'make deps$(MPI:%= MPI=%)' installs it on Debian and Ubuntu, and names the packages elsewhere." >&2; exit 1; }
 
@@ -43,7 +45,7 @@ deps:
 	     DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -q $$missing || \
 	     { echo "Not installed:$$missing" >&2; exit 1; }; \
 	   fi; \
-	 elif ! { command -v $(PKG_CONFIG) && $(PKG_CONFIG) --exists $(PACKAGES) check openblas; } >/dev/null; then \
+	 elif $(call missing,$(PACKAGES) stb_ds check openblas); [ -n "$$missing" ]; then \
 	   echo "linnet runs on Linux and needs these packages; please install them:"; \
 	   echo "  Debian, Ubuntu: $(DEBIAN)"; \
 	   echo "  dnf:            gcc pkgconf zlib-devel stb_ds-devel jansson-devel libedit-devel check-devel openblas-devel"; \

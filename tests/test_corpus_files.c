@@ -1,5 +1,5 @@
 /* From a corpus name as typed to its files. */
-#include "data/corpora/corpus_files.h"
+#include "data/corpora/corpus_parts.h"
 #include "src/base/text.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"

@@ -290,7 +290,7 @@ START_TEST(what_is_no_text_is_refused_with_its_place)
     EXPECT_NO_TEXT("a\0\n\0b\0", "text:1: binary data at byte 1; ");
     EXPECT_NO_TEXT("\xff\xfe"
                    "a\0\n\0\0\0",
-                   "text:2: binary data at byte 6");
+                   "text:2: binary data at byte 6; a text has no zero characters, but");
     EXPECT_NO_TEXT("\xff\xfe"
                    "a\0\n",
                    "text:1: invalid UTF-16 at byte 4");

@@ -1,7 +1,7 @@
 /* Files of token ids: nanoGPT's and llm.c's, whole and broken, and corpora made of them. */
 #include "data/corpora/corpus.h"
-#include "data/corpora/token_file.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/corpora/tokens.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/text.h"

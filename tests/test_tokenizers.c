@@ -1,5 +1,5 @@
 /* Tokenizers: tokens of a text, and texts that are refused. */
-#include "data/tokenizers/letters.h"
+#include "data/tokenizers/unicode.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
 #include "tests/scratch.h"

@@ -190,7 +190,7 @@ static Vocabulary with_added(const char *token)
 {
     Vocabulary vocabulary = vocabulary_of(TOKENIZER_BPE, "a b\n", 256, 1), result;
     Error error = {0};
-    ck_assert(vocabulary_export(&vocabulary, scratch_folder(), &error));
+    ck_assert(vocabulary_store(&vocabulary, scratch_folder(), &error));
     char *path = scratch_path("tokenizer.json");
     json_t *root = json_load_file(path, 0, NULL);
     json_array_append_new(json_object_get(root, "added_tokens"),
@@ -198,7 +198,7 @@ static Vocabulary with_added(const char *token)
                                     token, "single_word", false, "lstrip", false, "rstrip",
                                     false, "normalized", false, "special", true));
     ck_assert_int_eq(json_dump_file(root, path, 0), 0);
-    ck_assert_msg(vocabulary_import(&result, path, &error), "%s", error.text);
+    ck_assert_msg(vocabulary_load(&result, path, &error), "%s", error.text);
     json_decref(root);
     free(path);
     vocabulary_free(&vocabulary);

@@ -2,7 +2,7 @@
 #ifndef LINNET_TOY_AMBIGUITY_H
 #define LINNET_TOY_AMBIGUITY_H
 
-#include "data/corpora/toy_grammar.h"
+#include "data/corpora/toy.h"
 
 /* Whether some text has two derivations: from one root, if a pair names it twice, or from the
  * two roots of a pair. */

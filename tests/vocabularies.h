@@ -2,7 +2,7 @@
 #ifndef LINNET_VOCABULARIES_H
 #define LINNET_VOCABULARIES_H
 
-#include "data/tokenizers/vocabulary.h"
+#include "data/tokenizers/tokenizers.h"
 
 /* Learned from a valid text, with at most `size` tokens (0: all). */
 Vocabulary vocabulary_of(size_t tokenizer, const char *text, size_t size, size_t min_count);

@@ -113,7 +113,7 @@ char *hint_about_tokens(const Corpus *corpus, const ModelConfig *config, size_t 
         hint = hint_of_blanks(corpus);
     if (!hint && is(corpus, TOKENIZER_WORD) && many)
         hint = hint_of_marks(corpus);
-    if (!hint && corpus->vocabulary.map)
+    if (!hint && corpus->vocabulary.tokenizer->cut)
         hint = hint_of_size(corpus, config, parameters);
     if (!hint && many)
         hint = hint_of_unknown(corpus);

@@ -5,13 +5,11 @@
  * learned from the training text only. New words of the other splits become <unk> and are
  * counted, because many unknown words make a perplexity look better than it is. */
 #include "data/corpora/corpus.h"
-#include "data/corpora/corpus_files.h"
-#include "data/corpora/corpus_mapped.h"
-#include "data/corpora/corpus_task.h"
+#include "data/corpora/corpus_parts.h"
 #include "data/corpora/pieces.h"
 #include "data/corpora/tasks.h"
 #include "data/corpora/reader.h"
-#include "data/corpora/token_file.h"
+#include "data/corpora/tokens.h"
 #include "data/corpora/toy.h"
 #include "data/tokenizers/utf8.h"
 #include "src/base/containers.h"

@@ -3,7 +3,7 @@
 #define LINNET_CORPUS_H
 
 #include "data/corpora/tokens.h"
-#include "data/tokenizers/vocabulary.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/mapping.h"
 #include "src/base/options.h"
 
@@ -75,7 +75,7 @@ static inline double split_unknown_share(const CorpusSplit *split)
  * learning one. A missing last line end is added.
  *
  * A file NAME.bin holds token ids, and a directory stands for its train.bin. See
- * data/corpora/corpus_mapped.h. On failure nothing is left to free. */
+ * data/corpora/corpus_parts.h. On failure nothing is left to free. */
 bool corpus_load(Corpus *corpus, const char *name, const CorpusOptions *options,
                  const Vocabulary *known, Error *error);
 void corpus_free(Corpus *corpus);

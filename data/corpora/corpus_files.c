@@ -2,7 +2,7 @@
  * a name is tried in two places, in each as one file and as a triple. A sentence says which
  * files were found, and errors say where they were searched: a silent search finds the wrong
  * file. */
-#include "data/corpora/corpus_files.h"
+#include "data/corpora/corpus_parts.h"
 #include "data/corpora/reader.h"
 #include "src/base/file.h"
 #include "src/base/memory.h"

@@ -1,4 +1,4 @@
-#include "data/corpora/corpus_task.h"
+#include "data/corpora/corpus_parts.h"
 #include "data/corpora/tasks.h"
 #include "src/base/memory.h"
 #include "src/base/text.h"

@@ -7,7 +7,7 @@
 #define LINNET_PIECES_H
 
 #include "data/corpora/reader.h"
-#include "data/tokenizers/vocabulary.h"
+#include "data/corpora/tokens.h"
 
 /* The usual size of a piece in bytes. */
 enum { PIECE = 1 << 20 };
@@ -44,5 +44,27 @@ bool piece_reader_open(PieceReader *reader, const char *path, const Vocabulary *
 /* Goes on to the next piece. Fails if there is no place to cut in hundreds of megabytes. */
 bool piece_reader_next(PieceReader *reader, Error *error);
 void piece_reader_close(PieceReader *reader);
+
+/* The token ids of an input, piece by piece, in constant memory. */
+typedef struct TokenStream {
+    PieceReader reader;
+    int32_t *ids; /* of the latest piece, an stb_ds array */
+    /* Of all pieces so far. The checksum is that of the text. */
+    TokenFacts facts;
+    size_t lines; /* for tokenizer_check_words */
+} TokenStream;
+
+bool token_stream_open(TokenStream *stream, const char *path, const Vocabulary *vocabulary,
+                       Error *error);
+/* Encodes the next piece; *more is false at the end. Refuses what is no text, and words that
+ * are too long. */
+bool token_stream_next(TokenStream *stream, bool *more, Error *error);
+/* Whether the latest piece was the last. */
+bool token_stream_at_end(const TokenStream *stream);
+/* Before the first piece: goes on where a stream of the same text had these facts and lines.
+ * *same is false if it is another text. */
+bool token_stream_resume(TokenStream *stream, const TokenFacts *facts, size_t lines, bool *same,
+                         Error *error);
+void token_stream_close(TokenStream *stream);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * A text is decoded after that, through two more buffers. */
 #include "data/corpora/reader.h"
-#include "data/tokenizers/decode.h"
+#include "data/tokenizers/utf8.h"
 #include "src/base/memory.h"
 #include "src/ranks/ranks.h"
 
@@ -199,8 +199,8 @@ static bool decode_some(Reader *r, Error *error)
             return false;
         text->coded += got;
         text->ended = got < wanted;
-        if (!decode(&text->decoder, text->from, text->coded, text->ended, text->to, &used,
-                    &text->end, error))
+        if (!decoder_step(&text->decoder, text->from, text->coded, text->ended, text->to, &used,
+                          &text->end, error))
             return false;
         text->coded -= used;
         memmove(text->from, text->from + used, text->coded);

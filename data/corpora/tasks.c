@@ -1,10 +1,272 @@
-/* Names, settings and words of synthetic tasks; task_kinds.c has the tasks themselves. */
+/* The synthetic tasks: the function of each that writes a line, a table, and what reads names
+ * and settings. */
 #include "data/corpora/tasks.h"
 #include "src/base/memory.h"
 #include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Within the key of a line, the streams of random numbers. */
+enum { KEYS, VALUES, PLACES, QUESTIONS };
+
+static int32_t draw(RandomKey key, size_t stream, size_t index, size_t below)
+{
+    return (int32_t)random_below(random_subkey(key, stream), index, below);
+}
+
+/* A permutation of 0..count-1; the caller frees. */
+static uint32_t *permute(RandomKey key, size_t stream, size_t count)
+{
+    uint32_t *order = memory_take(count, sizeof *order, "a task");
+    random_permutation(random_subkey(key, stream), order, count);
+    return order;
+}
+
+/* --- recall --- */
+
+enum { RECALL_PAIRS, RECALL_KEYS, RECALL_VALUES, RECALL_EXTRA };
+
+static size_t recall_length(const size_t *values)
+{
+    return 3 * values[RECALL_PAIRS] + values[RECALL_EXTRA];
+}
+
+/* The pairs of distinct keys and any values, with `noise` single symbols of the third alphabet
+ * at random places between them, or else `gap` of them after the pairs. Then each key is asked
+ * for once, in random order. */
+static void write_recall(const Task *task, RandomKey key, size_t noise, size_t gap,
+                         int32_t *symbols, int32_t *answers)
+{
+    size_t pairs = task->values[RECALL_PAIRS];
+    int32_t first_value = task_alphabet(task, 1), first_noise = task_alphabet(task, 2);
+    size_t of_noise = task->symbols - (size_t)first_noise;
+    uint32_t *keys = permute(key, KEYS, task->values[RECALL_KEYS]);
+    uint32_t *places = permute(key, PLACES, pairs + noise);
+    uint32_t *questions = permute(key, QUESTIONS, pairs);
+    const RandomKey values = random_subkey(key, VALUES);
+    for (size_t i = 0; i < pairs + noise; i++)
+        if (places[i] < pairs) {
+            *symbols++ = (int32_t)keys[places[i]];
+            *symbols++ = first_value + draw(values, 0, places[i], task->values[RECALL_VALUES]);
+        } else {
+            *symbols++ = first_noise + draw(values, 1, i, of_noise);
+        }
+    for (size_t i = 0; i < gap; i++)
+        *symbols++ = first_noise;
+    answers += recall_length(task->values) - pairs;
+    for (size_t i = 0; i < pairs; i++) {
+        symbols[i] = (int32_t)keys[questions[i]];
+        answers[i] = first_value + draw(values, 0, questions[i], task->values[RECALL_VALUES]);
+    }
+    free(keys);
+    free(places);
+    free(questions);
+}
+
+static void recall_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
+{
+    write_recall(task, key, 0, task->values[RECALL_EXTRA], symbols, answers);
+}
+
+static void noisy_recall_write(const Task *task, RandomKey key, int32_t *symbols,
+                               int32_t *answers)
+{
+    write_recall(task, key, task->values[RECALL_EXTRA], 0, symbols, answers);
+}
+
+/* --- induction --- */
+
+enum { INDUCTION_LENGTH, INDUCTION_SYMBOLS };
+
+static size_t first_setting(const size_t *values)
+{
+    return values[0];
+}
+
+/* Random symbols; the mark stands at one random place and again at the end, where the symbol
+ * after its first place is asked for. */
+static void induction_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
+{
+    size_t last = task->length - 1;
+    int32_t mark = task_alphabet(task, 1);
+    for (size_t i = 0; i < last; i++)
+        symbols[i] = draw(key, VALUES, i, task->values[INDUCTION_SYMBOLS]);
+    size_t place = (size_t)draw(key, PLACES, 0, last - 1);
+    symbols[place] = symbols[last] = mark;
+    answers[last] = symbols[place + 1];
+}
+
+/* --- selective copying --- */
+
+enum { COPYING_ITEMS, COPYING_LENGTH, COPYING_SYMBOLS };
+
+static size_t copying_length(const size_t *values)
+{
+    return values[COPYING_LENGTH] + values[COPYING_ITEMS];
+}
+
+/* The items stand at random places among blanks; then marks ask for them, in their order. */
+static void copying_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
+{
+    size_t items = task->values[COPYING_ITEMS], length = task->values[COPYING_LENGTH];
+    int32_t blank = task_alphabet(task, 1), mark = task_alphabet(task, 2);
+    uint32_t *places = permute(key, PLACES, length);
+    for (size_t i = 0; i < length; i++)
+        symbols[i] = blank;
+    for (size_t i = 0; i < items; i++) {
+        symbols[places[i]] = draw(key, VALUES, i, task->values[COPYING_SYMBOLS]);
+        symbols[length + i] = mark;
+    }
+    answers += length;
+    for (size_t i = 0; i < length; i++)
+        if (symbols[i] != blank)
+            *answers++ = symbols[i];
+    free(places);
+}
+
+/* --- state tracking --- */
+
+/* The parity of the bits so far, after each bit. */
+static void parity_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
+{
+    int32_t sum = 0;
+    for (size_t i = 0; i < task->length; i++) {
+        symbols[i] = draw(key, VALUES, i, 2);
+        answers[i] = sum ^= symbols[i];
+    }
+}
+
+enum { MOVED = 5, PERMUTATIONS = 120 };
+
+/* The permutation of a number, in lexicographic order: to[i] is where i goes. */
+static void permutation_of(size_t number, size_t to[MOVED])
+{
+    size_t left[MOVED] = {0, 1, 2, 3, 4}, block = PERMUTATIONS;
+    for (size_t i = 0; i < MOVED; i++) {
+        block /= MOVED - i;
+        size_t at = number / block;
+        number %= block;
+        to[i] = left[at];
+        memmove(left + at, left + at + 1, (MOVED - i - at - 1) * sizeof *left);
+    }
+}
+
+static int32_t number_of(const size_t to[MOVED])
+{
+    size_t number = 0;
+    for (size_t i = 0; i < MOVED; i++) {
+        size_t smaller = 0;
+        for (size_t j = i + 1; j < MOVED; j++)
+            smaller += to[j] < to[i];
+        number = number * (MOVED - i) + smaller;
+    }
+    return (int32_t)number;
+}
+
+/* "21345": where 1 to 5 go. */
+static char *permutation_word(size_t symbol)
+{
+    size_t to[MOVED];
+    permutation_of(symbol, to);
+    char *text = NULL;
+    for (size_t i = 0; i < MOVED; i++)
+        text_append(&text, "%zu", to[i] + 1);
+    return text;
+}
+
+/* The product of the permutations so far, after each: the first is applied first. */
+static void s5_write(const Task *task, RandomKey key, int32_t *symbols, int32_t *answers)
+{
+    size_t product[MOVED] = {0, 1, 2, 3, 4}, next[MOVED];
+    for (size_t i = 0; i < task->length; i++) {
+        symbols[i] = draw(key, VALUES, i, PERMUTATIONS);
+        permutation_of((size_t)symbols[i], next);
+        for (size_t j = 0; j < MOVED; j++)
+            product[j] = next[product[j]];
+        answers[i] = number_of(product);
+    }
+}
+
+/* --- the table --- */
+
+#define LINES(usual)                                        \
+    {                                                       \
+        "lines", "of the training text", 2, 10000000, usual \
+    }
+#define PAIRS                                                                 \
+    {                                                                         \
+        "pairs", "pairs of key and value; each is asked for once", 1, 4096, 8 \
+    }
+#define OF_KEYS                                \
+    {                                          \
+        "keys", "different keys", 1, 16384, 64 \
+    }
+#define OF_VALUES                                  \
+    {                                              \
+        "values", "different values", 2, 16384, 64 \
+    }
+
+static const TaskKind kinds[] = {
+    {.name = "recall",
+     .help = "multi-query associative recall: pairs of key and value, then the keys",
+     .settings = {PAIRS,
+                  OF_KEYS,
+                  OF_VALUES,
+                  {"distance", "blanks between the pairs and the questions", 0, 32768, 0},
+                  LINES(20000)},
+     .alphabets = {{"k", 0, RECALL_KEYS}, {"v", 0, RECALL_VALUES}, {".", 1, 0}},
+     .small_first = true,
+     .length = recall_length,
+     .write = recall_write},
+    {.name = "noisy-recall",
+     .help = "the same with random symbols between the pairs",
+     .settings = {PAIRS,
+                  OF_KEYS,
+                  OF_VALUES,
+                  {"noise", "random symbols between the pairs", 1, 32768, 16},
+                  LINES(20000)},
+     .alphabets = {{"k", 0, RECALL_KEYS}, {"v", 0, RECALL_VALUES}, {"x", 16, 0}},
+     .small_first = true,
+     .length = recall_length,
+     .write = noisy_recall_write},
+    {.name = "induction",
+     .help = "what followed the mark > when it came before?",
+     .settings = {{"length", "symbols of a line", 3, 65535, 32},
+                  {"symbols", "different symbols", 2, 16384, 16},
+                  LINES(20000)},
+     .alphabets = {{"s", 0, INDUCTION_SYMBOLS}, {">", 1, 0}},
+     .length = first_setting,
+     .write = induction_write},
+    {.name = "copying",
+     .help = "selective copying: items among blanks, to be repeated in their order",
+     .settings = {{"items", "items to copy", 1, 16384, 8},
+                  {"length", "positions that the items lie in", 1, 32768, 32},
+                  {"symbols", "different items", 2, 16384, 16},
+                  LINES(20000)},
+     .alphabets = {{"s", 0, COPYING_SYMBOLS}, {".", 1, 0}, {">", 1, 0}},
+     .small_first = true,
+     .length = copying_length,
+     .write = copying_write},
+    {.name = "parity",
+     .help = "the parity of all bits so far, after each bit",
+     .settings = {{"length", "bits of a line", 1, 65535, 32}, LINES(20000)},
+     .alphabets = {{"", 2, 0}},
+     .length = first_setting,
+     .write = parity_write},
+    {.name = "s5",
+     .help = "the product of all permutations of 1 to 5 so far, after each",
+     .settings = {{"length", "permutations of a line", 1, 65535, 16}, LINES(20000)},
+     .alphabets = {{"", PERMUTATIONS, 0}},
+     .length = first_setting,
+     .write = s5_write,
+     .word = permutation_word},
+};
+
+const TaskKind *task_kind(size_t index)
+{
+    return index < sizeof kinds / sizeof *kinds ? &kinds[index] : NULL;
+}
 
 /* --- names --- */
 

@@ -8,7 +8,7 @@
  *   - Time never stands where it could belong to either of two verbs.
  *   - A verb's past never equals its plural, and every sentence names something of its topic.
  * The test of this file holds all rules, and not samples only, to that promise. */
-#include "data/corpora/toy_grammar.h"
+#include "data/corpora/toy.h"
 
 enum { FLAT, NESTS };
 

@@ -1,142 +1,65 @@
-/* A BPE vocabulary: its tokens, and the tables that find tokens and merges. */
+/* A BPE vocabulary: its tokens, its merges, and encoding by them.
+ *
+ * Words repeat, so a cache has the ids of recent ones. It keeps no copies: an entry says where
+ * in the text the word occurred and where in the output its ids are. Its size is bounded; a new
+ * word takes the place of another.
+ *
+ * A short word is merged by looking for the best pair again and again. For a long one, which
+ * may be a whole text without blanks, that would be quadratic, so its pairs are in a heap. */
 #include "data/tokenizers/bpe.h"
-#include "data/tokenizers/hash.h"
+#include "data/tokenizers/heap.h"
 #include "src/base/containers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- finding tokens by their bytes --- */
-
-/* The slot of the token, or the empty one where it would be. */
-static size_t name_slot(const Vocabulary *vocabulary, const char *bytes, size_t size)
-{
-    const Bpe *bpe = vocabulary->bpe;
-    size_t mask = bpe->name_slots - 1, slot = hash_bytes(bytes, size) & mask;
-    for (; bpe->names[slot] != BPE_NONE; slot = (slot + 1) & mask) {
-        uint32_t id = bpe->names[slot];
-        if (bpe->lengths[id] == size && memcmp(vocabulary->words[id], bytes, size) == 0)
-            break;
-    }
-    return slot;
-}
-
-static void grow_names(Vocabulary *vocabulary)
-{
-    enum { FIRST = 1024 };
-    Bpe *bpe = vocabulary->bpe;
-    uint32_t *old = bpe->names;
-    size_t slots = bpe->name_slots;
-    bpe->name_slots = slots ? 2 * slots : FIRST;
-    bpe->names = memory_take(bpe->name_slots, sizeof *bpe->names, "the vocabulary");
-    memset(bpe->names, 0xff, bpe->name_slots * sizeof *bpe->names);
-    for (size_t i = 0; i < slots; i++)
-        if (old[i] != BPE_NONE)
-            bpe->names[name_slot(vocabulary, vocabulary->words[old[i]], bpe->lengths[old[i]])] =
-                old[i];
-    free(old);
-}
-
-uint32_t bpe_find(const Vocabulary *vocabulary, const char *bytes, size_t size)
-{
-    const Bpe *bpe = vocabulary->bpe;
-    return bpe->name_slots ? bpe->names[name_slot(vocabulary, bytes, size)] : BPE_NONE;
-}
-
-/* --- building --- */
-
 void bpe_begin(Vocabulary *vocabulary)
 {
-    *vocabulary = (Vocabulary){.tokenizer = tokenizer_find(TOKENIZER_BPE),
-                               .eos = TOKEN_NONE,
-                               .unk = TOKEN_NONE,
-                               .start = TOKEN_NONE,
-                               .bpe = memory_take(1, sizeof(Bpe), "the vocabulary")};
-}
-
-uint32_t bpe_add(Vocabulary *vocabulary, const char *bytes, size_t size, bool named)
-{
-    Bpe *bpe = vocabulary->bpe;
-    uint32_t id = (uint32_t)vocabulary->count;
-    char *word = memory_take(size + 1, 1, "a token");
-    memcpy(word, bytes, size);
-    arrput(vocabulary->words, word);
-    arrput(bpe->lengths, size);
-    vocabulary->count++;
-    if (named) {
-        if (2 * bpe->name_count >= bpe->name_slots)
-            grow_names(vocabulary);
-        bpe->names[name_slot(vocabulary, word, size)] = id;
-        bpe->name_count++;
-    }
-    return id;
+    vocabulary_begin(vocabulary, &bpe_tokenizer);
+    vocabulary->bpe = memory_take(1, sizeof(Bpe), "the vocabulary");
 }
 
 uint32_t bpe_join(Vocabulary *vocabulary, uint32_t left, uint32_t right, bool add)
 {
     enum { USUAL = 256 };
-    const size_t *lengths = vocabulary->bpe->lengths;
-    size_t size = lengths[left] + lengths[right];
+    const uint32_t *lengths = vocabulary->lengths;
+    size_t size = (size_t)lengths[left] + lengths[right];
     char usual[USUAL], *joined = size <= USUAL ? usual : memory_take(size, 1, "a token");
     memcpy(joined, vocabulary->words[left], lengths[left]);
     memcpy(joined + lengths[left], vocabulary->words[right], lengths[right]);
-    uint32_t id = bpe_find(vocabulary, joined, size);
-    if (id == BPE_NONE && add)
-        id = bpe_add(vocabulary, joined, size, true);
+    int32_t id = vocabulary_find_bytes(vocabulary, joined, size);
+    if (id == TOKEN_NONE && add)
+        id = vocabulary_append(vocabulary, joined, size, true);
     if (joined != usual)
         free(joined);
-    return id;
+    return (uint32_t)id; /* BPE_NONE is TOKEN_NONE */
 }
 
-/* Bytes of visible Latin-1 characters stand for themselves, and come first in the order of the
- * characters; the stand-ins of the others follow in the order of the bytes. */
-static bool is_visible(int byte)
-{
-    return (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
-}
+/* --- merges and added tokens --- */
 
-void bpe_add_bytes(Vocabulary *vocabulary)
+static bool is_merge(const void *merges, uint32_t rank, const void *pair)
 {
-    for (int visible = 1; visible >= 0; visible--)
-        for (int byte = 0; byte < BPE_BYTES; byte++)
-            if (is_visible(byte) == visible) {
-                char one = (char)byte;
-                bpe_add(vocabulary, &one, 1, true);
-            }
-}
-
-static BpeRank *rank_slot(const Bpe *bpe, uint32_t left, uint32_t right)
-{
-    size_t mask = bpe->rank_slots - 1, slot = hash_number((uint64_t)left << 32 | right) & mask;
-    for (;; slot = (slot + 1) & mask) {
-        BpeRank *row = &bpe->ranks[slot];
-        if (row->rank == BPE_NONE || (row->left == left && row->right == right))
-            return row;
-    }
+    const BpeMerge *merge = (const BpeMerge *)merges + rank;
+    return bpe_pair(merge->left, merge->right) == *(const uint64_t *)pair;
 }
 
 uint32_t bpe_rank(const Bpe *bpe, uint32_t left, uint32_t right)
 {
-    return rank_slot(bpe, left, right)->rank;
+    uint64_t pair = bpe_pair(left, right);
+    return hash_find(&bpe->ranks, hash_number(pair), is_merge, bpe->merges, &pair);
 }
 
 /* Returns the rank of a merge whose pair has an earlier one, or BPE_NONE. */
 static uint32_t rank_merges(Bpe *bpe)
 {
-    uint32_t count = (uint32_t)arrlenu(bpe->merges), twice = BPE_NONE;
-    free(bpe->ranks);
-    bpe->rank_slots = 1;
-    while (bpe->rank_slots < 2 * (size_t)count + 1)
-        bpe->rank_slots *= 2;
-    bpe->ranks = memory_take(bpe->rank_slots, sizeof *bpe->ranks, "the merges");
-    for (size_t i = 0; i < bpe->rank_slots; i++)
-        bpe->ranks[i].rank = BPE_NONE;
-    for (uint32_t rank = 0; rank < count; rank++) {
+    uint32_t twice = BPE_NONE;
+    hash_free(&bpe->ranks);
+    for (uint32_t rank = 0; rank < arrlenu(bpe->merges); rank++) {
         const BpeMerge *merge = &bpe->merges[rank];
-        BpeRank *row = rank_slot(bpe, merge->left, merge->right);
-        if (row->rank != BPE_NONE && twice == BPE_NONE)
+        if (bpe_rank(bpe, merge->left, merge->right) == BPE_NONE)
+            hash_add(&bpe->ranks, hash_number(bpe_pair(merge->left, merge->right)), rank);
+        else if (twice == BPE_NONE)
             twice = rank;
-        *row = (BpeRank){merge->left, merge->right, rank};
     }
     return twice;
 }
@@ -144,7 +67,7 @@ static uint32_t rank_merges(Bpe *bpe)
 /* Bytes decide the order, then the length. */
 static int compare_tokens(const Vocabulary *vocabulary, uint32_t a, uint32_t b)
 {
-    const size_t *lengths = vocabulary->bpe->lengths;
+    const uint32_t *lengths = vocabulary->lengths;
     size_t both = lengths[a] < lengths[b] ? lengths[a] : lengths[b];
     int order = memcmp(vocabulary->words[a], vocabulary->words[b], both);
     return order ? order : (lengths[a] > lengths[b]) - (lengths[a] < lengths[b]);
@@ -178,22 +101,17 @@ uint32_t bpe_finish(Vocabulary *vocabulary)
     Bpe *bpe = vocabulary->bpe;
     for (int byte = 0; byte < BPE_BYTES; byte++) {
         char one = (char)byte;
-        bpe->bytes[byte] = bpe_find(vocabulary, &one, 1);
+        bpe->bytes[byte] = (uint32_t)vocabulary_find_bytes(vocabulary, &one, 1);
     }
     vocabulary->eos = (int32_t)bpe->bytes['\n'];
     index_added(vocabulary);
     return rank_merges(bpe);
 }
 
-static void copy_all(Vocabulary *copy, const Vocabulary *vocabulary)
+static void copy_merges(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     const Bpe *from = vocabulary->bpe;
-    bpe_begin(copy);
-    for (size_t i = 0; i < vocabulary->count; i++) {
-        const char *word = vocabulary->words[i];
-        bool named = bpe_find(vocabulary, word, from->lengths[i]) == i;
-        bpe_add(copy, word, from->lengths[i], named);
-    }
+    copy->bpe = memory_take(1, sizeof(Bpe), "the vocabulary");
     for (size_t i = 0; i < arrlenu(from->merges); i++)
         arrput(copy->bpe->merges, from->merges[i]);
     for (size_t i = 0; i < arrlenu(from->added); i++)
@@ -201,80 +119,254 @@ static void copy_all(Vocabulary *copy, const Vocabulary *vocabulary)
     bpe_finish(copy);
 }
 
-static void free_tables(Vocabulary *vocabulary)
+static void free_merges(Vocabulary *vocabulary)
 {
     Bpe *bpe = vocabulary->bpe;
-    arrfree(bpe->lengths);
     arrfree(bpe->merges);
     arrfree(bpe->added);
     arrfree(bpe->added_index);
-    free(bpe->names);
-    free(bpe->ranks);
+    hash_free(&bpe->ranks);
     free(bpe);
 }
 
-static int32_t find_word(const Vocabulary *vocabulary, const char *word)
+/* --- encoding short words --- */
+
+enum { SHORT = 48 }; /* bytes of a word that needs no heap */
+
+/* Merges ids[0..count), and returns how many are left. */
+static size_t merge_short(const Bpe *bpe, uint32_t *ids, size_t count)
 {
-    return (int32_t)bpe_find(vocabulary, word, strlen(word)); /* BPE_NONE is TOKEN_NONE */
-}
-
-static size_t length_of(const Vocabulary *vocabulary, int32_t id)
-{
-    return vocabulary->bpe->lengths[id];
-}
-
-const VocabularyForm bpe_form = {.copy = copy_all,
-                                 .free = free_tables,
-                                 .find = find_word,
-                                 .length = length_of,
-                                 .write = bpe_write,
-                                 .read = bpe_read};
-
-/* --- spelling --- */
-
-enum { FIRST_STAND_IN = 0x100, SPELLINGS = 0x144 };
-
-/* The byte that each character stands for, or -1; and the other way round. */
-static int bytes_of[SPELLINGS], characters_of[BPE_BYTES];
-
-__attribute__((constructor)) static void make_spellings(void)
-{
-    memset(bytes_of, 0xff, sizeof bytes_of);
-    for (int byte = 0, stand_in = FIRST_STAND_IN; byte < BPE_BYTES; byte++) {
-        characters_of[byte] = is_visible(byte) ? byte : stand_in++;
-        bytes_of[characters_of[byte]] = byte;
-    }
-}
-
-char *bpe_spell_bytes(const char *bytes, size_t size)
-{
-    char *spelling = memory_take(2 * size + 1, 1, "a token"), *to = spelling;
-    for (size_t i = 0; i < size; i++)
-        to += utf8_encode((uint32_t)characters_of[(unsigned char)bytes[i]], to);
-    *to = '\0';
-    return spelling;
-}
-
-char *bpe_spell(const Vocabulary *vocabulary, uint32_t id)
-{
-    const char *word = vocabulary->words[id];
-    return bpe_added(vocabulary->bpe, id) ? memory_copy_text(word)
-                                          : bpe_spell_bytes(word, vocabulary->bpe->lengths[id]);
-}
-
-size_t bpe_unspell(char *bytes, const char *text)
-{
-    size_t size = 0;
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        int character = *c;
-        if (character >= 0x80) {
-            if (character >= 0xe0 || !c[1])
-                return 0;
-            character = (character & 0x1f) << 6 | (*++c & 0x3f);
+    uint32_t ranks[SHORT];
+    for (size_t i = 0; i + 1 < count; i++)
+        ranks[i] = bpe_rank(bpe, ids[i], ids[i + 1]);
+    while (count > 1) {
+        size_t best = 0;
+        for (size_t i = 1; i + 1 < count; i++)
+            best = ranks[i] < ranks[best] ? i : best;
+        if (ranks[best] == BPE_NONE)
+            break;
+        ids[best] = bpe->merges[ranks[best]].result;
+        count--;
+        for (size_t i = best + 1; i < count; i++) {
+            ids[i] = ids[i + 1];
+            ranks[i - 1] = ranks[i];
         }
-        if (character >= SPELLINGS || bytes_of[character] < 0)
-            return 0;
-        bytes[size++] = (char)bytes_of[character];
+        if (best > 0)
+            ranks[best - 1] = bpe_rank(bpe, ids[best - 1], ids[best]);
+        if (best + 1 < count)
+            ranks[best] = bpe_rank(bpe, ids[best], ids[best + 1]);
     }
-    return size;
+    return count;
 }
+
+/* --- encoding long words --- */
+
+/* A slot per byte, of which a token's first and last hold its id, as in learning. */
+typedef struct LongWord {
+    const Vocabulary *vocabulary;
+    uint32_t *slots;
+    size_t size;
+    uint64_t *heap; /* rank and place of pairs, the lowest first; an stb_ds array */
+} LongWord;
+
+static bool is_lower(const void *a, const void *b)
+{
+    return *(const uint64_t *)a < *(const uint64_t *)b;
+}
+
+/* Adds the pair at a place to the heap, if it has a merge. */
+static void consider(LongWord *word, size_t place, bool at_end)
+{
+    size_t next = place + word->vocabulary->lengths[word->slots[place]];
+    if (next >= word->size)
+        return;
+    uint32_t rank = bpe_rank(word->vocabulary->bpe, word->slots[place], word->slots[next]);
+    if (rank == BPE_NONE)
+        return;
+    arrput(word->heap, (uint64_t)rank << 32 | place);
+    if (!at_end)
+        heap_rise(word->heap, arrlenu(word->heap), sizeof *word->heap, is_lower);
+}
+
+/* Merges the pair of a heap entry, unless one of its tokens has been merged since. */
+static void merge_entry(LongWord *word, uint64_t entry)
+{
+    const uint32_t *lengths = word->vocabulary->lengths;
+    const BpeMerge *merge = &word->vocabulary->bpe->merges[entry >> 32];
+    uint32_t *slots = word->slots;
+    size_t place = (uint32_t)entry, middle = place + lengths[merge->left];
+    if (slots[place] != merge->left || middle >= word->size || slots[middle] != merge->right)
+        return;
+    slots[middle] = BPE_NONE;
+    slots[place] = slots[middle + lengths[merge->right] - 1] = merge->result;
+    if (place)
+        consider(word, place - lengths[slots[place - 1]], false);
+    consider(word, place, false);
+}
+
+static void encode_long(const Vocabulary *vocabulary, const char *text, size_t size,
+                        int32_t **ids)
+{
+    LongWord word = {vocabulary, memory_take(size, sizeof *word.slots, "a long word"), size,
+                     NULL};
+    for (size_t i = 0; i < size; i++)
+        word.slots[i] = vocabulary->bpe->bytes[(unsigned char)text[i]];
+    for (size_t i = 0; i < size; i++)
+        consider(&word, i, true);
+    for (size_t i = arrlenu(word.heap) / 2; i > 0; i--)
+        heap_sink(word.heap, arrlenu(word.heap), i - 1, sizeof *word.heap, is_lower);
+    while (arrlenu(word.heap)) {
+        heap_take(word.heap, arrlenu(word.heap), sizeof *word.heap, is_lower);
+        merge_entry(&word, arrpop(word.heap));
+    }
+    for (size_t i = 0; i < size; i += vocabulary->lengths[word.slots[i]])
+        arrput(*ids, (int32_t)word.slots[i]);
+    free(word.slots);
+    arrfree(word.heap);
+}
+
+/* --- the cache of words --- */
+
+/* A word of the text and its ids in the output. */
+typedef struct CacheEntry {
+    size_t at, ids;
+    uint32_t size, count; /* size 0: empty */
+} CacheEntry;
+
+typedef struct Cache {
+    CacheEntry *entries;
+    size_t mask;
+} Cache;
+
+/* A short text needs a small cache only. */
+static Cache cache_make(size_t text_size)
+{
+    enum { LEAST = 1 << 6, MOST = 1 << 17 };
+    size_t slots = LEAST;
+    while (slots < MOST && slots < text_size / 8)
+        slots *= 2;
+    return (Cache){memory_take(slots, sizeof(CacheEntry), "the cache of words"), slots - 1};
+}
+
+static void encode_word(const Vocabulary *vocabulary, const char *text, size_t size,
+                        int32_t **ids)
+{
+    const Bpe *bpe = vocabulary->bpe;
+    if (size > SHORT) {
+        encode_long(vocabulary, text, size, ids);
+        return;
+    }
+    uint32_t short_ids[SHORT];
+    for (size_t i = 0; i < size; i++)
+        short_ids[i] = bpe->bytes[(unsigned char)text[i]];
+    size_t count = merge_short(bpe, short_ids, size);
+    int32_t *next = arraddnptr(*ids, count);
+    for (size_t i = 0; i < count; i++)
+        next[i] = (int32_t)short_ids[i];
+}
+
+/* Encodes a part of the text in which added tokens have no place. */
+static void encode_part(const Vocabulary *vocabulary, const Cache *cache, const char *text,
+                        size_t at, size_t end, int32_t **ids)
+{
+    while (at < end) {
+        size_t size = bpe_cut(text, end, at) - at, before = arrlenu(*ids);
+        CacheEntry *entry = &cache->entries[hash_bytes(text + at, size) & cache->mask];
+        if (entry->size == size && memcmp(text + entry->at, text + at, size) == 0) {
+            int32_t *next = arraddnptr(*ids, entry->count);
+            for (size_t i = 0; i < entry->count; i++)
+                next[i] = (*ids)[entry->ids + i];
+        } else {
+            encode_word(vocabulary, text + at, size, ids);
+            *entry = (CacheEntry){at, before, (uint32_t)size,
+                                  (uint32_t)(arrlenu(*ids) - before)};
+        }
+        at += size;
+    }
+}
+
+/* --- added tokens --- */
+
+/* "tokenizers" cuts a text at the added tokens that are not normalized, then what is left at
+ * the others. */
+enum { PASSES = 2 };
+
+typedef struct Encoding {
+    const Vocabulary *vocabulary;
+    const char *text;
+    int32_t **ids;
+    Cache cache;
+    bool begins[PASSES][BPE_BYTES]; /* whether an added token begins with this byte */
+} Encoding;
+
+/* The first of added[low..high), which are equal before this byte, where it is at least c. */
+static size_t bound(const Vocabulary *vocabulary, size_t low, size_t high, size_t byte, int c)
+{
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if ((unsigned char)vocabulary->words[vocabulary->bpe->added[middle].id][byte] < c)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The longest added token of a pass at the start of a text, or NULL. */
+static const BpeAdded *added_at(const Vocabulary *vocabulary, int pass, const char *text,
+                                size_t size)
+{
+    const Bpe *bpe = vocabulary->bpe;
+    const BpeAdded *longest = NULL;
+    size_t low = 0, high = arrlenu(bpe->added);
+    for (size_t i = 0; low < high; i++) { /* added[low..high) begin with i bytes of the text */
+        if (vocabulary->lengths[bpe->added[low].id] == i) {
+            longest = bpe->added[low].normalized == pass ? &bpe->added[low] : longest;
+            low++;
+        }
+        if (i == size)
+            break;
+        low = bound(vocabulary, low, high, i, (unsigned char)text[i]);
+        high = bound(vocabulary, low, high, i, (unsigned char)text[i] + 1);
+    }
+    return longest;
+}
+
+static void encode_pass(const Encoding *e, int pass, size_t at, size_t end)
+{
+    if (pass == PASSES) {
+        encode_part(e->vocabulary, &e->cache, e->text, at, end, e->ids);
+        return;
+    }
+    for (size_t i = at; i < end; i++) {
+        const BpeAdded *token = NULL;
+        if (e->begins[pass][(unsigned char)e->text[i]])
+            token = added_at(e->vocabulary, pass, e->text + i, end - i);
+        if (!token)
+            continue;
+        encode_pass(e, pass + 1, at, i);
+        arrput(*e->ids, (int32_t)token->id);
+        at = i + e->vocabulary->lengths[token->id];
+        i = at - 1;
+    }
+    encode_pass(e, pass + 1, at, end);
+}
+
+static size_t encode(const Vocabulary *vocabulary, const char *text, size_t size, int32_t **ids)
+{
+    const Bpe *bpe = vocabulary->bpe;
+    Encoding encoding = {vocabulary, text, ids, cache_make(size), {{false}}};
+    for (size_t i = 0; i < arrlenu(bpe->added); i++) {
+        const char *word = vocabulary->words[bpe->added[i].id];
+        encoding.begins[bpe->added[i].normalized][(unsigned char)word[0]] = true;
+    }
+    encode_pass(&encoding, arrlenu(bpe->added) ? 0 : PASSES, 0, size);
+    free(encoding.cache.entries);
+    return 0;
+}
+
+static const VocabularyForm form = {
+    .copy = copy_merges, .free = free_merges, .write = bpe_write, .read = bpe_read};
+
+const Tokenizer bpe_tokenizer = {
+    .name = "bpe", .learn = bpe_learn, .encode = encode, .separator = "", .form = &form};

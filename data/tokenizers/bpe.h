@@ -30,33 +30,27 @@ typedef struct BpeAdded {
     bool normalized; /* is looked for after those that are not */
 } BpeAdded;
 
-typedef struct BpeRank {
-    uint32_t left, right, rank; /* rank is BPE_NONE in an empty slot */
-} BpeRank;
-
-/* The BPE part of a vocabulary: merges and tables to look them up. */
+/* The BPE part of a vocabulary: merges, and what finds them. */
 typedef struct Bpe {
-    size_t *lengths;           /* bytes of each token, by id; an stb_ds array */
     uint32_t bytes[BPE_BYTES]; /* the token of each byte */
     BpeMerge *merges;          /* by rank; an stb_ds array */
+    HashTable ranks;           /* from pairs to ranks */
     BpeAdded *added;           /* sorted by their bytes; an stb_ds array */
     uint32_t *added_index;     /* places in it, or BPE_NONE, by id; NULL if there are none */
-    uint32_t *names;           /* hash table of ids by bytes, BPE_NONE in empty slots */
-    size_t name_slots, name_count;
-    BpeRank *ranks; /* hash table of merges by pair */
-    size_t rank_slots;
 } Bpe;
+
+/* Two tokens as one number, by which pairs are ordered and found. */
+static inline uint64_t bpe_pair(uint32_t left, uint32_t right)
+{
+    return (uint64_t)left << 32 | right;
+}
 
 /* ---- The vocabulary ---- */
 
 void bpe_begin(Vocabulary *vocabulary);
 
-/* Appends a token and returns its id. A named one can be found by its bytes. */
-uint32_t bpe_add(Vocabulary *vocabulary, const char *bytes, size_t size, bool named);
 /* The 256 bytes, in the order of the characters that stand for them. */
 void bpe_add_bytes(Vocabulary *vocabulary);
-/* The id of the token with these bytes, or BPE_NONE. */
-uint32_t bpe_find(const Vocabulary *vocabulary, const char *bytes, size_t size);
 /* The id of the token whose bytes are those of both. If there is none, adds it, or returns
  * BPE_NONE. */
 uint32_t bpe_join(Vocabulary *vocabulary, uint32_t left, uint32_t right, bool add);
@@ -80,8 +74,8 @@ size_t bpe_cut(const char *text, size_t size, size_t at);
 size_t bpe_seam(const char *text, size_t size, size_t at);
 
 typedef struct BpeWord {
-    const char *bytes; /* the counter's; NULL: an empty slot */
-    uint32_t size, hash;
+    const char *bytes; /* the counter's */
+    size_t size;
     size_t count, first; /* occurrences, and the place of the first in the text */
 } BpeWord;
 
@@ -90,13 +84,13 @@ typedef struct BpeWord {
 typedef struct BpeCounter BpeCounter;
 BpeCounter *bpe_counter_begin(void);
 void bpe_counter_add(BpeCounter *counter, const char *text, size_t size);
-/* The words by first occurrence, an stb_ds array; once, after the last part. */
-BpeWord *bpe_counter_words(BpeCounter *counter);
+/* The words by first occurrence, an stb_ds array of the counter; once, after the last part. */
+const BpeWord *bpe_counter_words(BpeCounter *counter);
 void bpe_counter_end(BpeCounter *counter);
 
-/* ---- The tokenizer's functions ---- */
+/* ---- The tokenizer ---- */
 
-extern const VocabularyForm bpe_form;
+extern const Tokenizer bpe_tokenizer;
 
 bool bpe_learn(Vocabulary *vocabulary, const char *text, size_t size,
                const VocabularyLimits *limits, Error *error);
@@ -113,6 +107,12 @@ size_t bpe_encode(const Vocabulary *vocabulary, const char *text, size_t size, i
 char *bpe_write(const Vocabulary *vocabulary, size_t *size);
 bool bpe_read(Vocabulary *vocabulary, const char *text, size_t size, Error *error);
 bool bpe_read_json(Vocabulary *vocabulary, const json_t *root, Error *error);
+
+/* Those of other programs. Reads tokenizer.json, or a directory with it or with GPT-2's
+ * vocab.json and merges.txt. On failure nothing is left to free. */
+bool bpe_import(Vocabulary *vocabulary, const char *path, Error *error);
+/* Writes all three into a directory, which exists. */
+bool bpe_export(const Vocabulary *vocabulary, const char *folder, Error *error);
 
 /* A token as it is spelled in these files: a visible character for each byte, but added tokens
  * as they are. The caller frees. */

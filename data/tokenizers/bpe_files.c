@@ -16,6 +16,72 @@
 
 enum { MOST_BYTES = 1 << 28 }; /* of each file */
 
+/* --- spelling --- */
+
+/* Bytes of visible Latin-1 characters stand for themselves, and come first in the order of the
+ * characters; the stand-ins of the others follow in the order of the bytes. */
+static bool is_visible(int byte)
+{
+    return (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
+}
+
+void bpe_add_bytes(Vocabulary *vocabulary)
+{
+    for (int visible = 1; visible >= 0; visible--)
+        for (int byte = 0; byte < BPE_BYTES; byte++)
+            if (is_visible(byte) == visible) {
+                char one = (char)byte;
+                vocabulary_append(vocabulary, &one, 1, true);
+            }
+}
+
+enum { FIRST_STAND_IN = 0x100, SPELLINGS = 0x144 };
+
+/* The byte that each character stands for, or -1; and the other way round. */
+static int bytes_of[SPELLINGS], characters_of[BPE_BYTES];
+
+__attribute__((constructor)) static void make_spellings(void)
+{
+    memset(bytes_of, 0xff, sizeof bytes_of);
+    for (int byte = 0, stand_in = FIRST_STAND_IN; byte < BPE_BYTES; byte++) {
+        characters_of[byte] = is_visible(byte) ? byte : stand_in++;
+        bytes_of[characters_of[byte]] = byte;
+    }
+}
+
+char *bpe_spell_bytes(const char *bytes, size_t size)
+{
+    char *spelling = memory_take(2 * size + 1, 1, "a token"), *to = spelling;
+    for (size_t i = 0; i < size; i++)
+        to += utf8_encode((uint32_t)characters_of[(unsigned char)bytes[i]], to);
+    *to = '\0';
+    return spelling;
+}
+
+char *bpe_spell(const Vocabulary *vocabulary, uint32_t id)
+{
+    const char *word = vocabulary->words[id];
+    return bpe_added(vocabulary->bpe, id) ? memory_copy_text(word)
+                                          : bpe_spell_bytes(word, vocabulary->lengths[id]);
+}
+
+size_t bpe_unspell(char *bytes, const char *text)
+{
+    size_t size = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        int character = *c;
+        if (character >= 0x80) {
+            if (character >= 0xe0 || !c[1])
+                return 0;
+            character = (character & 0x1f) << 6 | (*++c & 0x3f);
+        }
+        if (character >= SPELLINGS || bytes_of[character] < 0)
+            return 0;
+        bytes[size++] = (char)bytes_of[character];
+    }
+    return size;
+}
+
 /* --- writing --- */
 
 static json_t *ids_json(const Vocabulary *vocabulary)
@@ -133,7 +199,7 @@ static bool write_file(const Vocabulary *vocabulary, const char *folder, const c
     return good;
 }
 
-bool vocabulary_export(const Vocabulary *vocabulary, const char *folder, Error *error)
+bool bpe_export(const Vocabulary *vocabulary, const char *folder, Error *error)
 {
     if (!vocabulary->bpe)
         return error_set(error, "tokens of the kind %s cannot be written as a BPE vocabulary",
@@ -250,7 +316,7 @@ static bool read_pair(Vocabulary *vocabulary, const char *folder, Error *error)
     return good;
 }
 
-bool vocabulary_import(Vocabulary *vocabulary, const char *path, Error *error)
+bool bpe_import(Vocabulary *vocabulary, const char *path, Error *error)
 {
     if (!file_is_folder(path))
         return read_tokenizer(vocabulary, path, error);

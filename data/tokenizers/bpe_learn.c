@@ -7,8 +7,8 @@
  *   | t | h | e |    ->    | th | th | e |    ->    | the |   | the |
  *
  * Each pair of neighbours has its count and, in a queue of pairs ordered by count, the places
- * where it came up (bpe_pairs.h). Merging a pair changes the counts of the pairs beside it;
- * places where a pair no longer is are skipped.
+ * where it came up. Merging a pair changes the counts of the pairs beside it; places where a
+ * pair no longer is are skipped.
  *
  * Three details decide about the result when one string comes from several merges ("a" + "bc",
  * "ab" + "c"), since its pairs are then queued several times:
@@ -17,7 +17,8 @@
  *   - An entry of such a pair merges all occurrences in the words of its places, not only
  *     its own.
  *   - If a pair is merged twice, the later rank counts. */
-#include "data/tokenizers/bpe_pairs.h"
+#include "data/tokenizers/bpe.h"
+#include "data/tokenizers/heap.h"
 #include "src/base/containers.h"
 
 #include <stdlib.h>
@@ -26,6 +27,145 @@
 #define BETWEEN    BPE_NONE       /* the slot between two words */
 #define INSIDE     (BPE_NONE - 1) /* a slot where no token begins */
 #define MOST_SLOTS (INSIDE - 1u)  /* places and ids have 32 bits */
+
+/* --- pairs ---
+ *
+ * How often each pair occurs, and a queue of them, the most frequent first, with the places
+ * where they came up. Counts change with every merge. The queue is updated lazily: only when an
+ * entry comes to the top is its count compared with the true one. */
+
+typedef struct Pair {
+    uint64_t key; /* bpe_pair */
+    int64_t count;
+    size_t fresh;    /* places found since the last queueing, */
+    size_t end;      /* and during it the end of those that are still to be filled in */
+    uint32_t queued; /* how many entries it has had */
+    uint32_t rank;   /* of its last merge, or BPE_NONE */
+} Pair;
+
+/* A place where a pair has come up. */
+typedef struct PairPlace {
+    uint32_t pair, place;
+} PairPlace;
+
+typedef struct PairEntry {
+    int64_t count;
+    uint64_t key; /* the pair's, for comparisons */
+    size_t first; /* its places: from here on */
+    uint32_t size, pair;
+} PairEntry;
+
+typedef struct PairQueue {
+    Pair *pairs;       /* an stb_ds array */
+    HashTable table;   /* of indexes of pairs */
+    PairPlace *found;  /* an stb_ds array, emptied by queueing */
+    uint32_t *touched; /* the pairs in it, an stb_ds array */
+    uint32_t *places;  /* of all entries, an stb_ds array */
+    PairEntry *heap;   /* an stb_ds array */
+} PairQueue;
+
+static bool is_pair(const void *pairs, uint32_t index, const void *key)
+{
+    return ((const Pair *)pairs)[index].key == *(const uint64_t *)key;
+}
+
+static uint32_t pair_of(PairQueue *q, uint32_t left, uint32_t right)
+{
+    Pair fresh = {.key = bpe_pair(left, right), .rank = BPE_NONE};
+    uint32_t hash = hash_number(fresh.key);
+    uint32_t index = hash_find(&q->table, hash, is_pair, q->pairs, &fresh.key);
+    if (index == HASH_NONE) {
+        index = (uint32_t)arrlenu(q->pairs);
+        arrput(q->pairs, fresh);
+        hash_add(&q->table, hash, index);
+    }
+    return index;
+}
+
+/* So many occurrences of a pair are gone, or have come up at a place. */
+static void pairs_gone(PairQueue *q, uint32_t left, uint32_t right, uint32_t count)
+{
+    q->pairs[pair_of(q, left, right)].count -= count;
+}
+
+static void pairs_found(PairQueue *q, uint32_t left, uint32_t right, uint32_t count,
+                        size_t place)
+{
+    uint32_t index = pair_of(q, left, right);
+    Pair *pair = &q->pairs[index];
+    pair->count += count;
+    if (!pair->fresh++)
+        arrput(q->touched, index);
+    PairPlace found = {index, (uint32_t)place};
+    arrput(q->found, found);
+}
+
+static bool comes_before(const void *left, const void *right)
+{
+    const PairEntry *a = left, *b = right;
+    if (a->count != b->count)
+        return a->count > b->count;
+    return a->key != b->key ? a->key < b->key : a->first < b->first;
+}
+
+/* Gives each pair that was found an entry with its places. */
+static void pairs_queue_found(PairQueue *q)
+{
+    size_t next = arrlenu(q->places);
+    for (size_t i = 0; i < arrlenu(q->touched); i++) {
+        Pair *pair = &q->pairs[q->touched[i]];
+        pair->end = 0;
+        if (pair->count <= 0) /* found and gone in one merge */
+            continue;
+        PairEntry entry = {pair->count, pair->key, next, (uint32_t)pair->fresh, q->touched[i]};
+        arrput(q->heap, entry);
+        heap_rise(q->heap, arrlenu(q->heap), sizeof *q->heap, comes_before);
+        pair->queued++;
+        next += pair->fresh;
+        pair->end = next;
+    }
+    arrsetlen(q->places, next);
+    for (size_t i = arrlenu(q->found); i > 0; i--) {
+        Pair *pair = &q->pairs[q->found[i - 1].pair];
+        if (pair->end)
+            q->places[--pair->end] = q->found[i - 1].place;
+    }
+    for (size_t i = 0; i < arrlenu(q->touched); i++)
+        q->pairs[q->touched[i]].fresh = 0;
+    arrsetlen(q->touched, 0);
+    arrsetlen(q->found, 0);
+}
+
+/* Takes the entry of the most frequent pair; false if none occurs so often. */
+static bool pairs_next(PairQueue *q, size_t min_count, PairEntry *entry)
+{
+    while (arrlenu(q->heap)) {
+        int64_t count = q->pairs[q->heap[0].pair].count;
+        if (q->heap[0].count != count) {
+            q->heap[0].count = count;
+            heap_sink(q->heap, arrlenu(q->heap), 0, sizeof *q->heap, comes_before);
+            continue;
+        }
+        if (count < 1 || (uint64_t)count < min_count)
+            return false;
+        heap_take(q->heap, arrlenu(q->heap), sizeof *q->heap, comes_before);
+        *entry = arrpop(q->heap);
+        return true;
+    }
+    return false;
+}
+
+static void pairs_free(PairQueue *q)
+{
+    arrfree(q->pairs);
+    hash_free(&q->table);
+    arrfree(q->found);
+    arrfree(q->touched);
+    arrfree(q->places);
+    arrfree(q->heap);
+}
+
+/* --- words --- */
 
 typedef struct Slot {
     uint32_t id, count; /* the token, and how often the word occurs */
@@ -37,8 +177,6 @@ typedef struct Learner {
     size_t slot_count;
     PairQueue pairs;
 } Learner;
-
-/* --- words --- */
 
 /* The slots of the words, with one before each and after the last that belong to none. */
 static bool lay_out(Learner *l, const BpeWord *words, Error *error)
@@ -80,7 +218,7 @@ static void queue_first(Learner *l)
 /* Merges the two tokens at a place. */
 static void merge_at(Learner *l, size_t place, const BpeMerge *merge)
 {
-    const size_t *lengths = l->vocabulary->bpe->lengths;
+    const uint32_t *lengths = l->vocabulary->lengths;
     size_t middle = place + lengths[merge->left], next = middle + lengths[merge->right];
     Slot *slots = l->slots;
     uint32_t count = slots[place].count, before = slots[place - 1].id, after = slots[next].id;
@@ -99,7 +237,7 @@ static void merge_at(Learner *l, size_t place, const BpeMerge *merge)
 static bool is_at(const Learner *l, size_t place, const BpeMerge *merge)
 {
     return l->slots[place].id == merge->left &&
-           l->slots[place + l->vocabulary->bpe->lengths[merge->left]].id == merge->right;
+           l->slots[place + l->vocabulary->lengths[merge->left]].id == merge->right;
 }
 
 static void merge_places(Learner *l, const PairEntry *entry, const BpeMerge *merge)
@@ -123,7 +261,7 @@ static void merge_words(Learner *l, const PairEntry *entry, const BpeMerge *merg
         while (l->slots[at].id != BETWEEN) {
             if (is_at(l, at, merge))
                 merge_at(l, at, merge);
-            at += l->vocabulary->bpe->lengths[l->slots[at].id];
+            at += l->vocabulary->lengths[l->slots[at].id];
         }
         done = at;
     }
@@ -132,7 +270,7 @@ static void merge_words(Learner *l, const PairEntry *entry, const BpeMerge *merg
 static void learn_merge(Learner *l, const PairEntry *entry)
 {
     Pair *pair = &l->pairs.pairs[entry->pair];
-    BpeMerge merge = {.left = pair->left, .right = pair->right};
+    BpeMerge merge = {.left = (uint32_t)(pair->key >> 32), .right = (uint32_t)pair->key};
     bool several = pair->queued > 1;
     merge.result = bpe_join(l->vocabulary, merge.left, merge.right, true);
     pair->rank = (uint32_t)arrlenu(l->vocabulary->bpe->merges);
@@ -172,7 +310,7 @@ static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
 {
     while (list && *list) {
         size_t size = strcspn(list, ",");
-        bool good = size > 1 && bpe_find(vocabulary, list, size) == BPE_NONE;
+        bool good = size > 1 && vocabulary_find_bytes(vocabulary, list, size) == TOKEN_NONE;
         for (size_t i = 0; good && i < size; i++)
             good = list[i] > ' ' && list[i] <= '~';
         if (!good)
@@ -180,7 +318,8 @@ static bool add_special(Vocabulary *vocabulary, const char *list, Error *error)
                                "--special-tokens: '%.*s' is no special token; each has two or "
                                "more characters, visible ASCII, and comes once",
                                (int)size, list);
-        BpeAdded added = {.id = bpe_add(vocabulary, list, size, true), .special = true};
+        BpeAdded added = {.id = (uint32_t)vocabulary_append(vocabulary, list, size, true),
+                          .special = true};
         arrput(vocabulary->bpe->added, added);
         list += size + (list[size] == ',');
     }
@@ -213,9 +352,7 @@ bool bpe_learn_counted(Vocabulary *vocabulary, BpeCounter *counter,
                        const VocabularyLimits *limits, Error *error)
 {
     Learner learner = {.vocabulary = vocabulary};
-    BpeWord *words = bpe_counter_words(counter);
-    bool good = lay_out(&learner, words, error);
-    arrfree(words);
+    bool good = lay_out(&learner, bpe_counter_words(counter), error);
     if (good) {
         learn_merges(&learner, limits->size ? limits->size : BPE_USUAL_SIZE, limits->min_count);
         drop_earlier_ranks(&learner);

@@ -200,7 +200,7 @@ static void add_added(Vocabulary *vocabulary, const Token *token)
     added.normalized = normalized ? json_is_true(normalized) : !added.special;
     /* Merges may make it, if it is spelled by the bytes that it has. */
     bool named = token->listed && is_plain(token->text);
-    added.id = bpe_add(vocabulary, token->text, strlen(token->text), named);
+    added.id = (uint32_t)vocabulary_append(vocabulary, token->text, strlen(token->text), named);
     arrput(vocabulary->bpe->added, added);
 }
 
@@ -215,7 +215,7 @@ static bool add_token(Vocabulary *vocabulary, const Token *token, Error *error)
     char *bytes = memory_take(strlen(token->text) + 1, 1, "a token");
     size_t size = bpe_unspell(bytes, token->text);
     if (size)
-        bpe_add(vocabulary, bytes, size, true);
+        vocabulary_append(vocabulary, bytes, size, true);
     free(bytes);
     return size ? true
                 : error_set(error,
@@ -241,7 +241,7 @@ static bool read_tokens(Vocabulary *vocabulary, json_t *ids, const json_t *added
     free(tokens.by_id);
     for (int byte = 0; good && byte < BPE_BYTES; byte++) {
         char one = (char)byte;
-        if (bpe_find(vocabulary, &one, 1) == BPE_NONE)
+        if (vocabulary_find_bytes(vocabulary, &one, 1) == TOKEN_NONE)
             good = error_set(error, "the vocabulary has no token for the byte 0x%02x", byte);
     }
     return good;
@@ -253,7 +253,7 @@ static bool read_tokens(Vocabulary *vocabulary, json_t *ids, const json_t *added
 static uint32_t id_of(const Vocabulary *vocabulary, char *text)
 {
     size_t size = bpe_unspell(text, text);
-    return size ? bpe_find(vocabulary, text, size) : BPE_NONE;
+    return size ? (uint32_t)vocabulary_find_bytes(vocabulary, text, size) : BPE_NONE;
 }
 
 /* A merge is "a b" or ["a", "b"]. Says what is wrong, or NULL. */

@@ -1,5 +1,7 @@
 #include "data/tokenizers/hash.h"
+#include "src/base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,7 +23,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 }
 
 /* Multiplies eight bytes at a time by secret numbers. */
-uint64_t hash_bytes(const char *bytes, size_t size)
+uint32_t hash_bytes(const char *bytes, size_t size)
 {
     uint64_t hash = secret[0], block;
     size_t at = 0;
@@ -32,10 +34,41 @@ uint64_t hash_bytes(const char *bytes, size_t size)
     block = 0;
     for (; at < size; at++)
         block = block << 8 | (unsigned char)bytes[at];
-    return multiply(multiply(hash ^ block, secret[1]) ^ size, secret[1]);
+    return (uint32_t)multiply(multiply(hash ^ block, secret[1]) ^ size, secret[1]);
 }
 
-uint64_t hash_number(uint64_t number)
+uint32_t hash_number(uint64_t number)
 {
-    return multiply(number ^ secret[0], secret[1]);
+    return (uint32_t)multiply(number ^ secret[0], secret[1]);
+}
+
+static void put(HashTable *table, HashSlot slot)
+{
+    size_t at = slot.hash & (table->size - 1);
+    while (table->slots[at].number != HASH_NONE)
+        at = (at + 1) & (table->size - 1);
+    table->slots[at] = slot;
+}
+
+void hash_add(HashTable *table, uint32_t hash, uint32_t number)
+{
+    enum { FIRST = 1 << 10 };
+    if (2 * table->count >= table->size) {
+        HashTable old = *table;
+        table->size = old.size ? 2 * old.size : FIRST;
+        table->slots = memory_take(table->size, sizeof *table->slots, "a hash table");
+        memset(table->slots, 0xff, table->size * sizeof *table->slots);
+        for (size_t i = 0; i < old.size; i++)
+            if (old.slots[i].number != HASH_NONE)
+                put(table, old.slots[i]);
+        free(old.slots);
+    }
+    put(table, (HashSlot){hash, number});
+    table->count++;
+}
+
+void hash_free(HashTable *table)
+{
+    free(table->slots);
+    *table = (HashTable){0};
 }

@@ -6,10 +6,10 @@
  *
  * Learning counts all tokens in a vocabulary whose ids are the order of first occurrence, which
  * also breaks ties. A token is copied once into a small buffer, to end it with a zero. */
+#include "data/tokenizers/tokenizers.h"
 #include "data/tokenizers/bpe.h"
-#include "data/tokenizers/letters.h"
+#include "data/tokenizers/unicode.h"
 #include "data/tokenizers/utf8.h"
-#include "data/tokenizers/vocabulary.h"
 #include "src/base/containers.h"
 
 #include <stdlib.h>
@@ -297,40 +297,37 @@ static size_t encode_bytes(const Vocabulary *vocabulary, const char *text, size_
 
 /* --- the table --- */
 
-static const Tokenizer tokenizers[] = {
-    [TOKENIZER_WORD] = {.name = "word",
-                        .learn = learn_by_cuts,
-                        .encode = encode_by_cuts,
-                        .cut = cut_word,
-                        .separator = " ",
-                        .unknown = WORD_UNKNOWN},
-    [TOKENIZER_WORDPUNCT] = {.name = "wordpunct",
-                             .learn = learn_by_cuts,
-                             .encode = encode_by_cuts,
-                             .cut = cut_word_or_mark,
-                             .separator = " ",
-                             .unknown = WORD_UNKNOWN},
-    [TOKENIZER_CHAR] = {.name = "char",
-                        .learn = learn_by_cuts,
-                        .encode = encode_characters,
-                        .cut = cut_character,
-                        .separator = "",
-                        .unknown = "\xEF\xBF\xBD"},
-    [TOKENIZER_BYTE] = {.name = "byte",
-                        .learn = learn_bytes,
-                        .encode = encode_bytes,
-                        .raw = true,
-                        .separator = ""},
-    [TOKENIZER_BPE] = {.name = "bpe",
-                       .learn = bpe_learn,
-                       .encode = bpe_encode,
-                       .separator = "",
-                       .form = &bpe_form},
-};
+static const Tokenizer word_tokenizer = {.name = "word",
+                                         .learn = learn_by_cuts,
+                                         .encode = encode_by_cuts,
+                                         .cut = cut_word,
+                                         .longest = TOKEN_LONGEST,
+                                         .separator = " ",
+                                         .unknown = WORD_UNKNOWN};
+static const Tokenizer wordpunct_tokenizer = {.name = "wordpunct",
+                                              .learn = learn_by_cuts,
+                                              .encode = encode_by_cuts,
+                                              .cut = cut_word_or_mark,
+                                              .separator = " ",
+                                              .unknown = WORD_UNKNOWN};
+static const Tokenizer character_tokenizer = {.name = "char",
+                                              .learn = learn_by_cuts,
+                                              .encode = encode_characters,
+                                              .cut = cut_character,
+                                              .separator = "",
+                                              .unknown = UTF8_REPLACEMENT};
+static const Tokenizer byte_tokenizer = {
+    .name = "byte", .learn = learn_bytes, .encode = encode_bytes, .raw = true, .separator = ""};
+
+static const Tokenizer *const tokenizers[] = {[TOKENIZER_WORD] = &word_tokenizer,
+                                              [TOKENIZER_WORDPUNCT] = &wordpunct_tokenizer,
+                                              [TOKENIZER_CHAR] = &character_tokenizer,
+                                              [TOKENIZER_BYTE] = &byte_tokenizer,
+                                              [TOKENIZER_BPE] = &bpe_tokenizer};
 
 const Tokenizer *tokenizer_find(size_t index)
 {
-    return index < sizeof tokenizers / sizeof *tokenizers ? &tokenizers[index] : NULL;
+    return index < sizeof tokenizers / sizeof *tokenizers ? tokenizers[index] : NULL;
 }
 
 size_t tokenizer_index(const Tokenizer *tokenizer)

@@ -1,56 +1,54 @@
-/* The list of tokens, and its stored form in a checkpoint.
- *
- * The stored form is plain lines, for people and other programs. Characters that would break
- * lines or a terminal are escaped: the char tokenizer has tokens such as a tab. Reading accepts
- * only what writing produces, because checkpoints may be forged and printing relies on it.
- *
- * An stb_ds map with hashes as keys finds words. stb_ds's own hash for strings is weak, so
- * words are hashed by data/tokenizers/hash.h. Ids do not depend on the hashes: they are the
- * order of adding. */
+/* The list of tokens. Ids do not depend on the hash table that finds them: they are the order
+ * of adding. */
 #include "data/tokenizers/vocabulary.h"
-#include "data/tokenizers/decode.h"
-#include "data/tokenizers/hash.h"
-#include "data/tokenizers/letters.h"
 #include "data/tokenizers/utf8.h"
 #include "src/base/containers.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- finding words --- */
+/* --- finding tokens --- */
 
-/* Entries stay in the order of adding, so that a word's index is its id. */
-typedef struct WordEntry {
-    uint32_t key; /* the word's hash, or the first free number after it */
-} WordEntry;
+typedef struct Bytes {
+    const char *at;
+    size_t size;
+} Bytes;
 
-/* stb_ds would shift the highest bit of a key into the sign of an int. */
-#define KEY_BITS 0x7fffffffu
-
-/* The word's id, or TOKEN_NONE; *entry is then the entry to add. */
-static int32_t find(const Vocabulary *vocabulary, const char *word, WordEntry *entry)
+static bool is_word(const void *vocabulary, uint32_t id, const void *bytes)
 {
-    WordEntry *map = vocabulary->map; /* the macro assigns to it */
-    ptrdiff_t id = TOKEN_NONE;
-    entry->key = (uint32_t)hash_bytes(word, strlen(word)) & KEY_BITS;
-    for (;; entry->key = (entry->key + 1) & KEY_BITS) {
-        if (map)
-            (void)hmgeti_ts(map, entry->key, id); /* without scratch in the map */
-        if (id < 0 || strcmp(vocabulary->words[id], word) == 0)
-            return (int32_t)id;
-    }
+    const Vocabulary *v = vocabulary;
+    const Bytes *b = bytes;
+    return v->lengths[id] == b->size && memcmp(v->words[id], b->at, b->size) == 0;
+}
+
+int32_t vocabulary_find_bytes(const Vocabulary *vocabulary, const char *bytes, size_t size)
+{
+    const Bytes key = {bytes, size};
+    uint32_t id = hash_find(&vocabulary->table, hash_bytes(bytes, size), is_word, vocabulary,
+                            &key);
+    return (int32_t)id; /* HASH_NONE is TOKEN_NONE */
+}
+
+int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
+{
+    return vocabulary_find_bytes(vocabulary, word, strlen(word));
+}
+
+int32_t vocabulary_append(Vocabulary *vocabulary, const char *bytes, size_t size, bool named)
+{
+    uint32_t id = (uint32_t)vocabulary->count++;
+    char *copy = memory_take(size + 1, 1, "the vocabulary");
+    memcpy(copy, bytes, size);
+    arrput(vocabulary->words, copy);
+    arrput(vocabulary->lengths, (uint32_t)size);
+    if (named)
+        hash_add(&vocabulary->table, hash_bytes(bytes, size), id);
+    return (int32_t)id;
 }
 
 int32_t vocabulary_add(Vocabulary *vocabulary, const char *word)
 {
-    int32_t id = (int32_t)vocabulary->count;
-    WordEntry entry;
-    find(vocabulary, word, &entry);
-    hmputs(vocabulary->map, entry);
-    char *copy = memory_copy_text(word);
-    arrput(vocabulary->words, copy);
-    vocabulary->count++;
+    int32_t id = vocabulary_append(vocabulary, word, strlen(word), true);
     if (strcmp(word, TOKEN_EOS) == 0)
         vocabulary->eos = id;
     else if (strcmp(word, vocabulary->tokenizer->unknown) == 0)
@@ -60,12 +58,8 @@ int32_t vocabulary_add(Vocabulary *vocabulary, const char *word)
 
 void vocabulary_add_bytes(Vocabulary *vocabulary)
 {
-    for (int byte = 0; byte < TOKENS_OF_BYTE; byte++) {
-        char *word = memory_take(2, 1, "the vocabulary");
-        word[0] = (char)byte;
-        arrput(vocabulary->words, word);
-    }
-    vocabulary->count = TOKENS_OF_BYTE;
+    for (int byte = 0; byte < TOKENS_OF_BYTE; byte++)
+        vocabulary_append(vocabulary, &(char){(char)byte}, 1, true);
     vocabulary->eos = '\n';
 }
 
@@ -75,14 +69,14 @@ bool tokenizer_check_words(const Tokenizer *tokenizer, const char *name, const c
                            size_t size, size_t *lines, Error *error)
 {
     size_t word = 0;
-    for (size_t at = 0; tokenizer == tokenizer_find(TOKENIZER_WORD) && at <= size; at++) {
+    for (size_t at = 0; tokenizer->longest && at <= size; at++) {
         if (at < size && !utf8_is_space(text[at]))
             continue;
-        if (at - word > TOKEN_LONGEST)
+        if (at - word > tokenizer->longest)
             return error_set(error,
-                             "%s:%zu: a word is longer than the limit of %d bytes; train with "
+                             "%s:%zu: a word is longer than the limit of %zu bytes; train with "
                              "--tokens wordpunct or char for text without spaces",
-                             name, *lines + 1, TOKEN_LONGEST);
+                             name, *lines + 1, tokenizer->longest);
         *lines += at < size && text[at] == '\n';
         word = at + 1;
     }
@@ -96,7 +90,7 @@ bool tokenizer_check(const Tokenizer *tokenizer, const char *name, const char *t
         return true;
     size_t lines = 0, good = utf8_good(text, size, &lines);
     if (good < size)
-        return decode_refuse(name, lines + 1, good, !text[good], error);
+        return utf8_refuse(name, lines + 1, good, !text[good], error);
     return tokenizer_check_words(tokenizer, name, text, size, &(size_t){0}, error);
 }
 
@@ -133,15 +127,18 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     vocabulary_begin(copy, vocabulary->tokenizer);
+    for (size_t i = 0; i < vocabulary->count; i++) {
+        const char *word = vocabulary->words[i];
+        size_t size = vocabulary->lengths[i];
+        bool named = vocabulary_find_bytes(vocabulary, word, size) == (int32_t)i;
+        vocabulary_append(copy, word, size, named);
+    }
     copy->lowercase = vocabulary->lowercase;
-    if (vocabulary->tokenizer->form)
-        vocabulary->tokenizer->form->copy(copy, vocabulary);
-    else if (!vocabulary->map)
-        vocabulary_add_bytes(copy);
-    else
-        for (size_t i = 0; i < vocabulary->count; i++)
-            vocabulary_add(copy, vocabulary->words[i]);
+    copy->eos = vocabulary->eos;
+    copy->unk = vocabulary->unk;
     copy->start = vocabulary->start;
+    if (vocabulary->bpe)
+        vocabulary->tokenizer->form->copy(copy, vocabulary);
 }
 
 void vocabulary_free(Vocabulary *vocabulary)
@@ -151,20 +148,9 @@ void vocabulary_free(Vocabulary *vocabulary)
     for (size_t i = 0; i < vocabulary->count; i++)
         free(vocabulary->words[i]);
     arrfree(vocabulary->words);
-    hmfree(vocabulary->map);
+    arrfree(vocabulary->lengths);
+    hash_free(&vocabulary->table);
     *vocabulary = (Vocabulary){0};
-}
-
-int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
-{
-    if (!vocabulary->words)
-        return TOKEN_NONE;
-    if (vocabulary->tokenizer->form)
-        return vocabulary->tokenizer->form->find(vocabulary, word);
-    if (!vocabulary->map) /* bytes */
-        return word[0] && !word[1] ? (unsigned char)word[0] : TOKEN_NONE;
-    WordEntry ignored;
-    return find(vocabulary, word, &ignored);
 }
 
 bool vocabulary_encode(const Vocabulary *vocabulary, const char *name, const char *text,
@@ -184,10 +170,9 @@ const char *vocabulary_separator(const Vocabulary *vocabulary, int32_t before, i
 
 size_t vocabulary_piece(const Vocabulary *vocabulary, int32_t id, const char **piece)
 {
-    *piece = id == vocabulary->eos ? "\n" : vocabulary->words[id];
-    if (vocabulary->tokenizer->form)
-        return vocabulary->tokenizer->form->length(vocabulary, id);
-    return vocabulary->map ? strlen(*piece) : 1;
+    bool line_end = id == vocabulary->eos;
+    *piece = line_end ? "\n" : vocabulary->words[id];
+    return line_end ? 1 : vocabulary->lengths[id];
 }
 
 size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, size_t at,
@@ -218,157 +203,4 @@ size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, si
     memcpy(character, bytes + from, whole);
     character[whole] = '\0';
     return whole;
-}
-
-/* --- the stored form --- */
-
-static bool is_control(char c)
-{
-    return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
-/* Returns where the escaped word ends. */
-static char *escape(char *to, const char *word)
-{
-    for (const char *c = word; *c; c++) {
-        if (*c == '\\') {
-            *to++ = '\\';
-            *to++ = '\\';
-        } else if (is_control(*c)) {
-            to += sprintf(to, "\\x%02x", (unsigned)*c);
-        } else {
-            *to++ = *c;
-        }
-    }
-    return to;
-}
-
-char *vocabulary_write(const Vocabulary *vocabulary, size_t *size)
-{
-    enum { LONGEST_ESCAPE = 4 };
-    if (vocabulary->tokenizer->form)
-        return vocabulary->tokenizer->form->write(vocabulary, size);
-    size_t most = 1, count = vocabulary->map ? vocabulary->count : 0;
-    for (size_t i = 0; i < count; i++)
-        most += LONGEST_ESCAPE * strlen(vocabulary->words[i]) + 1;
-    char *text = memory_take(most, 1, "the vocabulary"), *end = text;
-    for (size_t i = 0; i < count; i++) {
-        end = escape(end, vocabulary->words[i]);
-        *end++ = '\n';
-    }
-    *size = (size_t)(end - text);
-    return text;
-}
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads \\ or \xNN; a zero and a line end are never part of a word. Returns its length or 0. */
-static size_t unescape(const char *from, size_t left, char *to)
-{
-    if (left >= 2 && from[1] == '\\') {
-        *to = '\\';
-        return 2;
-    }
-    if (left < 4 || from[1] != 'x' || digit(from[2]) < 0 || digit(from[3]) < 0)
-        return 0;
-    *to = (char)(16 * digit(from[2]) + digit(from[3]));
-    return is_control(*to) && *to && *to != '\n' ? 4 : 0;
-}
-
-/* One line into word, which holds TOKEN_LONGEST and a zero. Says what is wrong, or NULL. */
-static const char *read_word(const char *line, size_t length, char *word)
-{
-    size_t size = 0;
-    for (size_t i = 0, step; i < length; i += step, size++) {
-        if (size == TOKEN_LONGEST)
-            return "a token is too long";
-        if (is_control(line[i]))
-            return "a control character";
-        word[size] = line[i];
-        step = line[i] == '\\' ? unescape(line + i, length - i, &word[size]) : 1;
-        if (!step)
-            return "an invalid escape";
-    }
-    word[size] = '\0';
-    return size ? NULL : "an empty token";
-}
-
-/* A token must be what the tokenizer would cut out of a text, other than at its start, where a
- * byte order mark is skipped. */
-static const char *check_word(const Vocabulary *vocabulary, const char *word)
-{
-    char text[1 + TOKEN_LONGEST];
-    size_t size = strlen(word) + 1, at = 1;
-    text[0] = '\n';
-    memcpy(text + 1, word, size - 1);
-    Error ignored;
-    const char *token;
-    if (!tokenizer_check(vocabulary->tokenizer, "", text, size, &ignored))
-        return "invalid UTF-8";
-    if (strcmp(word, TOKEN_EOS) != 0 &&
-        vocabulary->tokenizer->cut(text, size, &at, &token) != size - 1)
-        return "not one token";
-    return vocabulary_find(vocabulary, word) == TOKEN_NONE ? NULL : "a token that came before";
-}
-
-static bool read_lines(Vocabulary *vocabulary, const char *text, size_t size, Error *error)
-{
-    char word[TOKEN_LONGEST + 1];
-    for (const char *line = text, *last = text + size; line < last;) {
-        const char *end = memchr(line, '\n', (size_t)(last - line));
-        const char *fault = "no line end after the last line";
-        if (end)
-            fault = read_word(line, (size_t)(end - line), word);
-        if (!fault)
-            fault = check_word(vocabulary, word);
-        if (fault)
-            return error_set(error, "the vocabulary:%zu: %s", vocabulary->count + 1, fault);
-        vocabulary_add(vocabulary, word);
-        line = end + 1;
-    }
-    if (vocabulary->eos == TOKEN_NONE || vocabulary->unk == TOKEN_NONE)
-        return error_set(error, "the vocabulary: <eos> or <unk> is missing");
-    return true;
-}
-
-bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
-                     size_t size, Error *error)
-{
-    vocabulary_begin(vocabulary, tokenizer);
-    if (tokenizer->form)
-        return tokenizer->form->read(vocabulary, text, size, error);
-    if (!tokenizer->cut) {
-        if (size)
-            return error_set(error, "the vocabulary: the byte tokenizer needs none, but the "
-                                    "file has one");
-        vocabulary_add_bytes(vocabulary);
-        return true;
-    }
-    if (read_lines(vocabulary, text, size, error))
-        return true;
-    vocabulary_free(vocabulary);
-    return false;
-}
-
-bool vocabulary_lower(Vocabulary *vocabulary, Error *error)
-{
-    char word[TOKEN_LONGEST +
-              1]; /* room for tokens that are cut out of a text, not for others */
-    if (!vocabulary->tokenizer->cut)
-        return error_set(error, "the tokenizer %s does not lower-case",
-                         vocabulary->tokenizer->name);
-    for (size_t i = 0; i < vocabulary->count; i++) {
-        memcpy(word, vocabulary->words[i], strlen(vocabulary->words[i]) + 1);
-        letters_lower(word);
-        if (strcmp(word, vocabulary->words[i]) != 0)
-            return error_set(error,
-                             "the vocabulary:%zu: a capital letter, although the tokenizer "
-                             "lower-cases",
-                             i + 1);
-    }
-    vocabulary->lowercase = true;
-    return true;
 }

@@ -23,6 +23,7 @@
 #ifndef LINNET_VOCABULARY_H
 #define LINNET_VOCABULARY_H
 
+#include "data/tokenizers/hash.h"
 #include "data/tokenizers/utf8.h"
 #include "src/base/error.h"
 #include "src/base/real.h"
@@ -41,13 +42,11 @@ typedef struct VocabularyLimits {
 
 typedef struct Vocabulary Vocabulary;
 
-/* How a vocabulary is kept that is more than a list of words; see the functions below of the
+/* How a vocabulary is kept that is more than a list of tokens; see the functions below of the
  * same names. */
 typedef struct VocabularyForm {
-    void (*copy)(Vocabulary *copy, const Vocabulary *vocabulary);
-    void (*free)(Vocabulary *vocabulary); /* all but the words */
-    int32_t (*find)(const Vocabulary *vocabulary, const char *word);
-    size_t (*length)(const Vocabulary *vocabulary, int32_t id); /* of a piece, in bytes */
+    void (*copy)(Vocabulary *copy, const Vocabulary *vocabulary); /* all but the list */
+    void (*free)(Vocabulary *vocabulary);                         /* likewise */
     char *(*write)(const Vocabulary *vocabulary, size_t *size);
     bool (*read)(Vocabulary *vocabulary, const char *text, size_t size, Error *error);
 } VocabularyForm;
@@ -64,8 +63,8 @@ typedef struct Tokenizer {
     /* Finds the next token from *at on; returns its length, 0 after the last. NULL for
      * byte and bpe. */
     size_t (*cut)(const char *text, size_t size, size_t *at, const char **token);
-    bool raw; /* files are read as the bytes that they are, not as text (data/corpora/reader.h)
-               */
+    bool raw;       /* files are read as bytes, not as text (data/corpora/reader.h) */
+    size_t longest; /* bytes of a token in a text that is accepted; 0: longer ones are cut */
     const char *separator;      /* between two tokens of running text: " " or "" */
     const char *unknown;        /* the text of <unk>; NULL if there is none */
     const VocabularyForm *form; /* NULL: a list of words, or the bytes */
@@ -73,22 +72,17 @@ typedef struct Tokenizer {
 
 struct Vocabulary {
     const Tokenizer *tokenizer;
-    /* count texts, by id; an stb_ds array. Those of byte and bpe may contain zero bytes: read
-     * them with vocabulary_piece. */
+    /* (count) by id; an stb_ds array. Those of byte and bpe may contain zero bytes: read them
+     * with vocabulary_piece. */
     char **words;
+    uint32_t *lengths; /* (count) bytes of each; an stb_ds array */
     size_t count;
-    int32_t eos, unk;      /* unk is TOKEN_NONE for byte and bpe */
-    int32_t start;         /* what an imported model reads before a text; TOKEN_NONE: <eos> */
-    bool lowercase;        /* encoding lower-cases */
-    struct WordEntry *map; /* text to id, an stb_ds map; NULL for byte and bpe */
-    struct Bpe *bpe;       /* merges and more (data/tokenizers/bpe.h); NULL for the others */
+    int32_t eos, unk; /* unk is TOKEN_NONE for byte and bpe */
+    int32_t start;    /* what an imported model reads before a text; TOKEN_NONE: <eos> */
+    bool lowercase;   /* encoding lower-cases */
+    HashTable table;  /* from bytes to ids */
+    struct Bpe *bpe;  /* merges and more (data/tokenizers/bpe.h); NULL for the others */
 };
-
-enum { TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKENIZER_BPE };
-
-const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
-size_t tokenizer_index(const Tokenizer *tokenizer);
-const char *tokenizer_name(size_t index); /* the same, for option rows */
 
 /* Whether a text in memory can be cut into tokens: for word, wordpunct and char it must be
  * UTF-8 without zero bytes, for word no word may be longer than TOKEN_LONGEST. Bytes are
@@ -108,7 +102,9 @@ bool vocabulary_learn(Vocabulary *vocabulary, const Tokenizer *tokenizer, const 
                       size_t size, const VocabularyLimits *limits, Error *error);
 void vocabulary_copy(Vocabulary *copy, const Vocabulary *vocabulary);
 void vocabulary_free(Vocabulary *vocabulary);
-int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word); /* or TOKEN_NONE */
+/* The id of a token, or TOKEN_NONE. */
+int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word);
+int32_t vocabulary_find_bytes(const Vocabulary *vocabulary, const char *bytes, size_t size);
 
 /* The token that a text begins after. */
 static inline int32_t vocabulary_start(const Vocabulary *vocabulary)
@@ -118,7 +114,9 @@ static inline int32_t vocabulary_start(const Vocabulary *vocabulary)
 
 /* An empty vocabulary, to add words to. */
 void vocabulary_begin(Vocabulary *vocabulary, const Tokenizer *tokenizer);
-/* Appends a copy of a new word and returns its id. */
+/* Appends a copy of a new token and returns its id; only if it is named can it be found. */
+int32_t vocabulary_append(Vocabulary *vocabulary, const char *bytes, size_t size, bool named);
+/* Appends a new word, which may be <eos> or <unk>. */
 int32_t vocabulary_add(Vocabulary *vocabulary, const char *word);
 /* Sets it to the 256 bytes. */
 void vocabulary_add_bytes(Vocabulary *vocabulary);
@@ -139,22 +137,5 @@ bool vocabulary_encode(const Vocabulary *vocabulary, const char *name, const cha
  * `character` to it, with a zero after it, and returns its length; 0: none. */
 size_t vocabulary_completes(const Vocabulary *vocabulary, const int32_t *ids, size_t at,
                             char character[UTF8_LONGEST + 1]);
-
-/* The stored form in a checkpoint: one token per line (none for bytes), control characters as
- * \xNN, backslashes doubled; for bpe the text of tokenizer.json. The caller frees. Reading
- * refuses everything that learning cannot produce: raw control characters, duplicates, invalid
- * UTF-8; for bpe, everything that would be encoded differently. */
-char *vocabulary_write(const Vocabulary *vocabulary, size_t *size);
-bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
-                     size_t size, Error *error);
-/* After reading: texts are lower-cased. Fails if a token has a capital, which none can match.
- */
-bool vocabulary_lower(Vocabulary *vocabulary, Error *error);
-
-/* BPE vocabularies of other programs. Reads tokenizer.json, or a directory with it or with
- * GPT-2's vocab.json and merges.txt. On failure nothing is left to free. */
-bool vocabulary_import(Vocabulary *vocabulary, const char *path, Error *error);
-/* Writes all three into a directory, which exists. */
-bool vocabulary_export(const Vocabulary *vocabulary, const char *folder, Error *error);
 
 #endif

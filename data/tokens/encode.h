@@ -2,7 +2,7 @@
 #ifndef LINNET_TOKENS_ENCODE_H
 #define LINNET_TOKENS_ENCODE_H
 
-#include "data/corpora/token_file.h"
+#include "data/corpora/tokens.h"
 
 /* Writes the file and puts the tokenizer beside it. Goes on with what an earlier call with the
  * same text and tokenizer left. Shows its progress if standard error is a terminal. If a signal

@@ -335,7 +335,7 @@ char *inspection_word(const Inspection *inspection, int32_t id, size_t width, bo
 {
     const Vocabulary *vocabulary = inspection->vocabulary;
     if (id == vocabulary->eos)
-        return memory_copy_text(vocabulary->map ? TOKEN_EOS : "\\n");
+        return memory_copy_text(vocabulary->tokenizer->cut ? TOKEN_EOS : "\\n");
     const char *piece;
     size_t size = vocabulary_piece(vocabulary, id, &piece);
     char *text = visible(piece, size, utf8), *name = terminal_safe_name(text, width, utf8);

@@ -124,7 +124,7 @@ void groups_append_names(char **text, const RunGroup *groups)
         return;
     }
     for (size_t g = 0; g < count; g++)
-        text_append(text, "%s%s", g == 0 ? "" : g + 1 < count ? ", " : " and ", groups[g].name);
+        text_append(text, "%s%s", text_joint(g, count), groups[g].name);
 }
 
 /* The name of the section of a run among all that are compared. The caller's. */

@@ -1,4 +1,5 @@
 #include "eval/sample/texts.h"
+#include "data/tokenizers/tokenizers.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/memory.h"

@@ -3,7 +3,7 @@
 #include "eval/score/soften.h"
 #include "eval/score/ways.h"
 #include "data/corpora/tasks.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"

@@ -9,7 +9,7 @@
 #ifndef LINNET_DETOK_H
 #define LINNET_DETOK_H
 
-#include "data/tokenizers/letters.h"
+#include "data/tokenizers/unicode.h"
 
 #include <stdbool.h>
 

@@ -166,7 +166,7 @@ static void add_merges(Gguf *gguf, const Vocabulary *vocabulary)
  * the result is false. */
 static bool add_vocabulary(Gguf *gguf, const Vocabulary *vocabulary)
 {
-    if (vocabulary->map) {
+    if (vocabulary->tokenizer->cut) {
         add_text(gguf, "tokenizer.ggml.model", "none");
         return false;
     }

@@ -90,7 +90,7 @@ static json_t *read_merges(const char *folder, Error *error)
     size_t size;
     if (file_is_in(folder, COMMON))
         return store_json(folder, COMMON, STORE_LARGE, error);
-    if (!vocabulary_import(&pair, folder, error))
+    if (!bpe_import(&pair, folder, error))
         return NULL;
     char *text = vocabulary_write(&pair, &size);
     json_t *root = json_parse(text, size, &ignored);

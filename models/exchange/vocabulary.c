@@ -21,8 +21,8 @@
  * No token is declared special: the library would cut it out of words such as "(<eos>)", which
  * is one unknown word here. */
 #include "data/tokenizers/bpe.h"
-#include "data/tokenizers/letters.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/unicode.h"
+#include "data/tokenizers/tokenizers.h"
 #include "models/exchange/forms.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -177,7 +177,7 @@ static bool export_merges(ExportFolder *folder, const Vocabulary *vocabulary, Er
     static const char *const names[] = {"tokenizer.json", "vocab.json", "merges.txt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         export_folder_file(folder, names[i]);
-    return vocabulary_export(vocabulary, folder->temporary, error);
+    return bpe_export(vocabulary, folder->temporary, error);
 }
 
 bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
@@ -185,11 +185,11 @@ bool export_tokenizer(ExportFolder *folder, const Vocabulary *vocabulary, Error 
     if (vocabulary->bpe)
         return export_merges(folder, vocabulary, error);
     Rules rules = rules_of(vocabulary);
-    json_t *model = vocabulary->map ? json_pack("{s:s, s:s, s:o}", "type", "WordLevel",
-                                                "unk_token", vocabulary->tokenizer->unknown,
-                                                "vocab", ids_json(vocabulary))
-                                    : json_pack("{s:s, s:[], s:o}", "type", "BPE", "merges",
-                                                "vocab", alphabet_json());
+    json_t *model =
+        vocabulary->tokenizer->cut
+            ? json_pack("{s:s, s:s, s:o}", "type", "WordLevel", "unk_token",
+                        vocabulary->tokenizer->unknown, "vocab", ids_json(vocabulary))
+            : json_pack("{s:s, s:[], s:o}", "type", "BPE", "merges", "vocab", alphabet_json());
     json_t *tokenizer = json_pack("{s:s, s:n, s:n, s:[], s:o, s:o, s:n, s:o, s:o}", "version",
                                   "1.0", "truncation", "padding", "added_tokens", "normalizer",
                                   rules.normalizer, "pre_tokenizer", rules.pre_tokenizer,
@@ -216,9 +216,9 @@ static uint32_t special_token(const Vocabulary *vocabulary)
 static char *padding(const Vocabulary *vocabulary, uint32_t special)
 {
     static const char last = '\xff';
-    return special != BPE_NONE ? bpe_spell(vocabulary, special)
-           : vocabulary->map   ? memory_copy_text(vocabulary->words[vocabulary->unk])
-                               : bpe_spell_bytes(&last, 1);
+    return special != BPE_NONE          ? bpe_spell(vocabulary, special)
+           : vocabulary->tokenizer->cut ? memory_copy_text(vocabulary->words[vocabulary->unk])
+                                        : bpe_spell_bytes(&last, 1);
 }
 
 /* Names the class, since transformers would take GPT-2's own, and keeps all blanks. Without the
@@ -244,7 +244,7 @@ bool export_tokenizer_config(ExportFolder *folder, const Vocabulary *vocabulary,
 /* Single bytes are not valid JSON; each is its own id. */
 static json_t *words_json(const Vocabulary *vocabulary)
 {
-    if (!vocabulary->map && !vocabulary->bpe)
+    if (!vocabulary->tokenizer->cut && !vocabulary->bpe)
         return json_null();
     json_t *words = json_array();
     for (uint32_t id = 0; id < vocabulary->count; id++) {
@@ -257,11 +257,11 @@ static json_t *words_json(const Vocabulary *vocabulary)
 
 bool export_vocabulary_json(ExportFolder *folder, const Vocabulary *vocabulary, Error *error)
 {
-    json_t *all = json_pack("{s:s, s:o, s:i, s:o, s:o}", "tokens", vocabulary->tokenizer->name,
-                            "count", json_count(vocabulary->count), "eos", vocabulary->eos,
-                            "unk",
-                            vocabulary->map ? json_integer(vocabulary->unk) : json_null(),
-                            "words", words_json(vocabulary));
+    json_t *all = json_pack(
+        "{s:s, s:o, s:i, s:o, s:o}", "tokens", vocabulary->tokenizer->name, "count",
+        json_count(vocabulary->count), "eos", vocabulary->eos, "unk",
+        vocabulary->tokenizer->cut ? json_integer(vocabulary->unk) : json_null(), "words",
+        words_json(vocabulary));
     return export_folder_json(folder, "vocabulary.json", all, error);
 }
 

@@ -223,7 +223,7 @@ class Model(_Closable):
     @property
     def settings(self):
         """The settings of the model and its text, as train stored them: a dict of str."""
-        lines = _library.linnet_settings(self._opened()).decode(errors="replace").splitlines()
+        lines = _library.linnet_settings(self._opened()).decode(errors="replace").split("\n")
         return dict(line.split(" = ", 1) for line in lines if " = " in line)
 
     @property

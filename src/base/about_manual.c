@@ -1,5 +1,5 @@
 /* Manual pages in man(7) markup. */
-#include "src/base/about.h"
+#include "src/base/program.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
 

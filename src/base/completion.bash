@@ -1,5 +1,5 @@
 # How words are completed in bash, for any of linnet's programs: behind two tables that the
-# program prints, linnet_options and linnet_operands (src/base/about_completion.c).
+# program prints, linnet_options and linnet_operands (src/base/about.c).
 
 # Fills COMPREPLY with what begins with $linnet_word, out of what is offered.
 _linnet_offer() {

@@ -1,5 +1,5 @@
 # How words are completed in zsh, for any of linnet's programs: behind two tables that the program
-# prints, linnet_options and linnet_operands (src/base/about_completion.c).
+# prints, linnet_options and linnet_operands (src/base/about.c).
 
 _linnet_offer() {
     local sort=$1

@@ -29,33 +29,56 @@ static bool read_all(int fd, const char *path, char *bytes, size_t size, Error *
     return true;
 }
 
+int file_open(const char *path, size_t most, size_t *size, Error *error)
+{
+    struct stat status;
+    /* O_NONBLOCK: opening a named pipe must not wait for its other end. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        error_set(error, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(status.st_mode))
+        error_set(error, "%s: not a regular file", path);
+    else if ((unsigned long long)status.st_size > most)
+        error_set(error, "%s: %lld bytes are more than the limit of %zu", path,
+                  (long long)status.st_size, most);
+    else {
+        *size = (size_t)status.st_size;
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
 bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error *error)
 {
-    /* O_NONBLOCK: opening a named pipe must not wait for its other end. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return error_set(error, "%s: %s", path, strerror(errno));
-    struct stat status;
+    int fd = file_open(path, most, size, error);
     *bytes = NULL;
-    bool good = true;
-    if (fstat(fd, &status) != 0)
-        good = error_set(error, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(status.st_mode))
-        good = error_set(error, "%s: not a regular file", path);
-    else if ((unsigned long long)status.st_size > most)
-        good = error_set(error, "%s: %lld bytes are more than the limit of %zu", path,
-                         (long long)status.st_size, most);
-    if (good) {
-        *size = (size_t)status.st_size;
-        *bytes = memory_take(*size + 1, 1, path);
-        good = read_all(fd, path, *bytes, *size, error);
-    }
+    if (fd < 0)
+        return false;
+    *bytes = memory_take(*size + 1, 1, path);
+    bool good = read_all(fd, path, *bytes, *size, error);
     if (!good) {
         free(*bytes);
         *bytes = NULL;
     }
     close(fd);
     return good;
+}
+
+bool file_write(int fd, const void *bytes, size_t size)
+{
+    const char *next = bytes;
+    while (size > 0) {
+        ssize_t done = write(fd, next, size < INT_MAX ? size : INT_MAX);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return false;
+        next += done;
+        size -= (size_t)done;
+    }
+    return true;
 }
 
 double file_number(const char *folder, const char *name, const char *label, size_t place)
@@ -202,17 +225,7 @@ bool file_replace_reserve(FileReplacement *file, size_t size, Error *error)
 
 bool file_replace_write(FileReplacement *file, const void *bytes, size_t size, Error *error)
 {
-    const char *next = bytes;
-    while (size > 0) {
-        ssize_t done = write(file->fd, next, size < INT_MAX ? size : INT_MAX);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return fail(file, "write", error);
-        next += done;
-        size -= (size_t)done;
-    }
-    return true;
+    return file_write(file->fd, bytes, size) || fail(file, "write", error);
 }
 
 bool file_replace_read(FileReplacement *file, void *bytes, size_t size, Error *error)

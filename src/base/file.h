@@ -14,6 +14,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Opens a regular file of at most `most` bytes, and says its size; -1 on failure. */
+int file_open(const char *path, size_t most, size_t *size, Error *error);
+/* Writes all bytes; if it fails, errno says why. */
+bool file_write(int fd, const void *bytes, size_t size);
+
 /* Reads a regular file of at most `most` bytes. *bytes is NUL-terminated after *size bytes;
  * the caller frees it. */
 bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error *error);

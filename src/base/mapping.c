@@ -1,8 +1,8 @@
 #include "src/base/mapping.h"
+#include "src/base/file.h"
 #include "src/base/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -96,38 +96,24 @@ void mapping_accept(Mapping *mapping)
 
 /* --- mapping --- */
 
-static bool map(Mapping *mapping, int fd, const char *path, Error *error)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0)
-        return error_set(error, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return error_set(error, "%s: not a regular file", path);
-    if (status.st_size == 0)
-        return error_set(error, "%s: the file is empty", path);
-    mapping->size = (size_t)status.st_size;
-    mapping->written = status.st_mtim;
-    mapping->at = mmap(NULL, mapping->size, PROT_READ, MAP_SHARED, fd, 0);
-    return mapping->at != MAP_FAILED ||
-           error_set(error, "%s: cannot map: %s", path, strerror(errno));
-}
-
 Mapping *mapping_open(const char *path, Error *error)
 {
-    /* O_NONBLOCK: opening a named pipe must not wait for its other end. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) {
-        error_set(error, "%s: cannot open: %s", path, strerror(errno));
+    size_t size;
+    int fd = file_open(path, SIZE_MAX, &size, error);
+    if (fd < 0)
+        return NULL;
+    const void *at = size ? mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (at == MAP_FAILED) {
+        error_set(error, "%s: %s%s", path, size ? "cannot map: " : "the file is empty",
+                  size ? strerror(errno) : "");
+        close(fd);
         return NULL;
     }
     Mapping *mapping = memory_take(1, sizeof *mapping, "a mapping");
-    bool good = map(mapping, fd, path, error);
-    if (!good) {
-        close(fd);
-        free(mapping);
-        return NULL;
-    }
+    mapping->at = at;
+    mapping->size = size;
     mapping->fd = fd;
+    mapping_accept(mapping);
     mapping->path = memory_copy_text(path);
     mapping->next = mappings;
     mappings = mapping;

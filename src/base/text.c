@@ -1,3 +1,4 @@
+#define STB_DS_IMPLEMENTATION /* only here */
 #include "src/base/text.h"
 #include "src/base/containers.h"
 #include "src/base/error.h"
@@ -170,6 +171,11 @@ ShortText text_duration(double seconds)
     snprintf(clock.text, sizeof clock.text, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60,
              whole % 60);
     return clock;
+}
+
+const char *text_joint(size_t index, size_t count)
+{
+    return index == 0 ? "" : index + 1 < count ? ", " : " and ";
 }
 
 const char *text_plural(size_t count)

@@ -48,6 +48,8 @@ ShortText text_perplexity(double perplexity);
 /* A duration as hours, minutes and seconds, "1:02:03"; one that is unknown as "0:00:00". */
 ShortText text_duration(double seconds);
 
+/* What stands before one of several items in a sentence: "a, b and c". */
+const char *text_joint(size_t index, size_t count);
 /* "s", or "" if the count is one. */
 const char *text_plural(size_t count);
 

@@ -1,5 +1,6 @@
 /* Byte-pair encoding: tokenizer.json, and texts of any bytes. */
 #include "data/tokenizers/bpe.h"
+#include "data/tokenizers/tokenizers.h"
 #include "src/base/containers.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* Texts: readers, tokenizers and vocabularies. */
 #include "data/corpora/corpus.h"
 #include "data/corpora/reader.h"
-#include "data/corpora/token_file.h"
+#include "data/corpora/tokens.h"
 #include "data/tokenizers/utf8.h"
 #include "src/base/containers.h"
 #include "tests/fuzz/fuzz.h"

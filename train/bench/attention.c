@@ -183,10 +183,7 @@ static char *default_title(const AttentionKind **kinds)
     enum { MOST_NAMES = 3 };
     char *title = memory_copy_text("Time of causal attention by length");
     for (size_t k = 0; k < arrlenu(kinds) && arrlenu(kinds) <= MOST_NAMES; k++)
-        text_append(&title, "%s%s",
-                    k == 0                   ? ": "
-                    : k + 1 < arrlenu(kinds) ? ", "
-                                             : " and ",
+        text_append(&title, "%s%s", k == 0 ? ": " : text_joint(k, arrlenu(kinds)),
                     kinds[k]->name);
     return title;
 }

@@ -1,6 +1,6 @@
 #include "train/loop/folder.h"
 #include "data/corpora/tasks.h"
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "eval/runs/rundata.h"
 #include "models/pass.h"
 #include "src/base/containers.h"

@@ -1,6 +1,6 @@
 /* What a run takes from another: its weights at the start (train --init), its predictions
  * (train --distill). */
-#include "data/tokenizers/vocabulary_files.h"
+#include "data/tokenizers/tokenizers.h"
 #include "eval/runs/rundata.h"
 #include "models/adopt.h"
 #include "src/base/text.h"

@@ -1,12 +1,31 @@
+/* The table of tokenizers, and vocabularies as text and as files. */
+#ifndef LINNET_TOKENIZERS_H
+#define LINNET_TOKENIZERS_H
+
+#include "data/tokenizers/vocabulary.h"
+
+enum { TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR, TOKENIZER_BYTE, TOKENIZER_BPE };
+
+const Tokenizer *tokenizer_find(size_t index); /* NULL after the last */
+size_t tokenizer_index(const Tokenizer *tokenizer);
+const char *tokenizer_name(size_t index); /* the same, for option rows */
+
+/* The stored form in a checkpoint: one token per line (none for bytes), control characters as
+ * \xNN, backslashes doubled; for bpe the text of tokenizer.json. The caller frees. Reading
+ * refuses everything that learning cannot produce: raw control characters, duplicates, invalid
+ * UTF-8; for bpe, everything that would be encoded differently. */
+char *vocabulary_write(const Vocabulary *vocabulary, size_t *size);
+bool vocabulary_read(Vocabulary *vocabulary, const Tokenizer *tokenizer, const char *text,
+                     size_t size, Error *error);
+/* After reading: texts are lower-cased. Fails if a token has a capital, which none can match.
+ */
+bool vocabulary_lower(Vocabulary *vocabulary, Error *error);
+
 /* Tokenizers in files of their own, beside the token ids that they made.
  *
  * vocabulary.txt is linnet's form for all but bpe: a first line "# linnet tokenizer
  * word", then one token per line as in a checkpoint (none for byte). Subword tokenizers have
  * the form that other programs read, tokenizer.json. */
-#ifndef LINNET_VOCABULARY_FILES_H
-#define LINNET_VOCABULARY_FILES_H
-
-#include "data/tokenizers/vocabulary.h"
 
 /* Loads one of these files, or the one that a directory has. On failure nothing is left to
  * free. */
