@@ -1,6 +1,6 @@
 #include "src/attention/bucket_attention.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
+#include "src/attention/online_softmax.h"
 #include "src/attention/turned.h"
 #include "src/math/gemm.h"
 
@@ -12,7 +12,7 @@ size_t bucket_near(const AttentionHead *head)
     return head->options->near < head->length ? head->options->near : head->length;
 }
 
-Bucket bucket_take(Arena *arena, const AttentionHead *head)
+Bucket bucket_lay_out(Arena *arena, const AttentionHead *head)
 {
     Bucket b = {.head = head, .near = bucket_near(head)};
     size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
@@ -103,7 +103,7 @@ static void weigh_row(const Bucket *b, const Tile *t, size_t row, real *max, rea
     const real *scale = b->scale + t->key + seen.first;
     for (size_t j = 0; j < seen.count; j++)
         scores[j] *= scale[j];
-    real factor = running_absorb(scores, seen.count, max, sum);
+    real factor = online_softmax_absorb(scores, seen.count, max, sum);
     for (size_t i = 0; i < b->head->width; i++)
         out[i] *= factor;
     clear_unseen(p, seen, t->keys);

@@ -25,7 +25,7 @@ typedef struct Bucket {
 
 /* The earlier positions of its bucket that a position sees at most. */
 size_t bucket_near(const AttentionHead *head);
-Bucket bucket_take(Arena *arena, const AttentionHead *head);
+Bucket bucket_lay_out(Arena *arena, const AttentionHead *head);
 /* 1 / (sqrt(D) |q|), the factor that makes a key of a query. */
 real bucket_key_scale(const real *q, size_t width);
 

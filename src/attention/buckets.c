@@ -40,24 +40,23 @@ void buckets_hash(int32_t *buckets, size_t stride, real *projections, const real
 
 /* --- memory --- */
 
-int32_t *buckets_take_indexes(Arena *arena, size_t count)
+int32_t *lay_out_indexes(Arena *arena, size_t count)
 {
     return arena_bytes(arena, count, sizeof(int32_t));
 }
 
-SortedBuckets buckets_take_sorted(Arena *arena, const AttentionHead *head)
+SortedBuckets lay_out_sorted(Arena *arena, const AttentionHead *head)
 {
-    SortedBuckets sorted = {.order = buckets_take_indexes(arena, head->length)};
-    sorted.starts = buckets_take_indexes(arena, head->options->buckets + 2);
+    SortedBuckets sorted = {.order = lay_out_indexes(arena, head->length)};
+    sorted.starts = lay_out_indexes(arena, head->options->buckets + 2);
     return sorted;
 }
 
-BucketChains buckets_take_chains(Arena *arena, const AttentionHead *head)
+BucketChains lay_out_chains(Arena *arena, const AttentionHead *head)
 {
     size_t hashes = head->options->hashes;
-    BucketChains chains = {
-        .latest = buckets_take_indexes(arena, hashes * head->options->buckets)};
-    chains.earlier = buckets_take_indexes(arena, hashes * head->length);
+    BucketChains chains = {.latest = lay_out_indexes(arena, hashes * head->options->buckets)};
+    chains.earlier = lay_out_indexes(arena, hashes * head->length);
     return chains;
 }
 

@@ -13,7 +13,7 @@ size_t buckets_directions(const AttentionHead *head);
 size_t buckets_param_count(const AttentionHead *head);
 void buckets_start_params(real *params, const AttentionHead *head, RandomKey key);
 
-int32_t *buckets_take_indexes(Arena *arena, size_t count);
+int32_t *lay_out_indexes(Arena *arena, size_t count);
 
 /* Computes the bucket of a position in every round, `stride` apart. Forward and decoding share
  * this function, so they agree to the bit. Projections are scratch, one per direction. */
@@ -27,7 +27,7 @@ typedef struct SortedBuckets {
     int32_t *starts; /* (buckets + 2) each bucket's first index in order */
 } SortedBuckets;
 
-SortedBuckets buckets_take_sorted(Arena *arena, const AttentionHead *head);
+SortedBuckets lay_out_sorted(Arena *arena, const AttentionHead *head);
 /* Sorts by the buckets of a round, (T). */
 void buckets_sort(const SortedBuckets *sorted, const int32_t *buckets,
                   const AttentionHead *head);
@@ -41,7 +41,7 @@ typedef struct BucketChains {
     int32_t *earlier; /* (hashes, T) */
 } BucketChains;
 
-BucketChains buckets_take_chains(Arena *arena, const AttentionHead *head);
+BucketChains lay_out_chains(Arena *arena, const AttentionHead *head);
 /* Lists, round by round, the last `near` positions in the position's buckets, or itself if
  * there is none, and appends it to the chains. Returns the length of the list. */
 size_t buckets_follow(int32_t *seen, const BucketChains *chains, const int32_t *buckets,

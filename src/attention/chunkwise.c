@@ -37,7 +37,7 @@ static size_t chunk_positions(const AttentionHead *head)
 }
 
 /* Memory for the rows of a chunk. */
-static void take_rows(Chunk *c, Arena *arena, const AttentionHead *head)
+static void lay_out_rows(Chunk *c, Arena *arena, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     size_t all = 3 * head->width + recurrence->expansion->gates;
@@ -49,7 +49,7 @@ static void take_rows(Chunk *c, Arena *arena, const AttentionHead *head)
     c->head = &c->inner;
 }
 
-static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
+static Chunk *lay_out(Work *work, Arena *arena, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     Chunk *c = &work->chunk;
@@ -60,21 +60,21 @@ static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
                  .width = head->width,
                  .features = features_of(head)};
     if (recurrence->expansion)
-        take_rows(c, arena, head);
+        lay_out_rows(c, arena, head);
     c->state_reals = c->features * (c->width + recurrence->sums);
     c->p.stride = c->a.stride = chunk;
     ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
     ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
     c->dstate = arena_reals(arena, c->state_reals);
     c->states = arena_reals(arena, recurrence->span * c->state_reals);
-    recurrence->take(c, arena);
+    recurrence->lay_out(c, arena);
     return c;
 }
 
-static Chunk *take_scratch(Work *work, const AttentionData *data, const AttentionHead *head)
+static Chunk *lay_out_scratch(Work *work, const AttentionData *data, const AttentionHead *head)
 {
     Arena arena = arena_over(data->scratch);
-    return take(work, &arena, head);
+    return lay_out(work, &arena, head);
 }
 
 static size_t span_positions(const AttentionHead *head)
@@ -98,7 +98,7 @@ AttentionMemory chunkwise_memory(const AttentionHead *head)
 {
     Work work;
     Arena arena = {0};
-    size_t state = take(&work, &arena, head)->state_reals;
+    size_t state = lay_out(&work, &arena, head)->state_reals;
     size_t states = span_count(head) - (head->carries ? 0 : 1);
     return (AttentionMemory){.saved = saved_rows(head) + states * state,
                              .scratch = arena_used_reals(&arena),
@@ -186,10 +186,10 @@ static void move_to(Chunk *c, const AttentionData *data, size_t start, size_t sl
     c->ahead = (ptrdiff_t)next - (ptrdiff_t)start;
     c->next_rows = rows_at(head, next);
     c->slot = slot;
-    c->again = false;
+    c->slot_filled = false;
     c->state = c->states + slot * c->state_reals;
-    c->from_zeros = start == 0 && !head->carries;
-    c->unread = start + c->rows == head->length;
+    c->state_is_zero = start == 0 && !head->carries;
+    c->is_last = start + c->rows == head->length;
     if (head->kind->recurrence->expansion)
         expand(c);
     c->p.rows = c->a.rows = c->rows;
@@ -214,7 +214,7 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     Work work;
-    Chunk *c = take_scratch(&work, data, head);
+    Chunk *c = lay_out_scratch(&work, data, head);
     size_t bytes = c->state_reals * sizeof(real), span = span_positions(head);
     if (head->carries)
         memcpy(c->states, data->carry, bytes);
@@ -222,12 +222,12 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
         memset(c->states, 0, bytes);
     for (size_t start = 0; start < head->length; start += chunk_positions(head)) {
         move_upwards(c, data, start, 0);
-        if (start % span == 0 && !c->from_zeros)
+        if (start % span == 0 && !c->state_is_zero)
             memcpy(saved_state(c, data, start / span), c->state, bytes);
         recurrence->load(c);
         recurrence->read(c);
         collect_outputs(c);
-        if (head->carries || !c->unread)
+        if (head->carries || !c->is_last)
             recurrence->advance(c, c->state);
     }
     if (head->carries)
@@ -259,7 +259,7 @@ static void span_backward(Chunk *c, const AttentionData *data, size_t first)
     recompute_states(c, data, first, chunks);
     for (size_t slot = chunks; slot-- > 0;) {
         move_downwards(c, data, first + slot * chunk, slot);
-        c->again = slot + 1 < chunks;
+        c->slot_filled = slot + 1 < chunks;
         recurrence->load(c);
         recurrence->backward(c, c->dstate);
         collect_gradients(c);
@@ -269,7 +269,7 @@ static void span_backward(Chunk *c, const AttentionData *data, size_t first)
 void chunkwise_backward(const AttentionData *data, const AttentionHead *head)
 {
     Work work;
-    Chunk *c = take_scratch(&work, data, head);
+    Chunk *c = lay_out_scratch(&work, data, head);
     vector_zero(c->dstate, c->state_reals);
     for (size_t span = span_count(head); span-- > 0;) {
         if (span == 0 && !head->carries)
@@ -287,7 +287,7 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     Work work;
     AttentionHead one = *head;
     one.length = 1;
-    Chunk *c = take_scratch(&work, data, &one);
+    Chunk *c = lay_out_scratch(&work, data, &one);
     move_upwards(c, data, 0, 0);
     const AttentionData rows = c->data;
     c->rows = 1;

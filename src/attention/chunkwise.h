@@ -42,10 +42,10 @@ typedef struct Chunk {
     ptrdiff_t ahead;        /* positions from here to the chunk that is processed next, */
     size_t next_rows;       /* and how many that has */
     size_t slot;            /* backward: its index in the span */
-    bool again;             /* backward returns to it: what it left in its slot is there */
+    bool slot_filled;       /* backward: its slot still holds what load() left there */
     real *state;            /* (F, D), then the sums, at its start */
-    bool from_zeros;        /* that state is zero */
-    bool unread;            /* nothing reads the state at its end: the gradient is zero */
+    bool state_is_zero;     /* that state is zero */
+    bool is_last;           /* nothing reads the state at its end: the gradient is zero */
 
     /* memory for any use */
     real *q, *k;   /* (rows, F) */
@@ -76,7 +76,7 @@ typedef struct Recurrence {
     const ChunkExpansion *expansion; /* NULL: a row is a position */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */
-    void (*take)(void *work, Arena *arena);
+    void (*lay_out)(void *work, Arena *arena);
     /* Loads what advance(), read() and backward() need. */
     void (*load)(void *work);
     /* Computes the outputs of the chunk. */

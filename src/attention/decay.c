@@ -55,7 +55,7 @@ typedef struct Decay {
     Chunk at; /* queries are scaled; with the delta rule they and the keys are normalised */
     const DecayRule *rule;
     real *q_unit, *k_unit;  /* (rows) 1 / norm */
-    real *beta, most_beta;  /* (rows), and their limit */
+    real *beta, beta_limit; /* (rows), and their limit */
     real strength;          /* s */
     real correction;        /* d s */
     real *raw, *g;          /* (rows) the decays' gates; their log decays, or the gradient */
@@ -92,15 +92,15 @@ static void load_constants(const Decay *c)
     fading_between(&c->fading, rows);
 }
 
-static void take(void *work, Arena *arena)
+static void lay_out(void *work, Arena *arena)
 {
     Decay *c = work;
     const Chunk at = c->at;
     size_t block = CHUNK * at.width;
     *c = (Decay){.at = at, .rule = at.head->kind->detail};
-    c->most_beta = at.head->options->negative_eigenvalues ? 2 : 1;
+    c->beta_limit = at.head->options->negative_eigenvalues ? 2 : 1;
     ROWS_TAKE(arena, CHUNK, &c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g);
-    c->fading = fading_take(arena);
+    c->fading = fading_lay_out(arena);
     c->scaled = arena_reals(arena, block);
     if (c->rule->delta) {
         ROWS_TAKE(arena, block, &c->e, &c->dk_read);
@@ -108,7 +108,7 @@ static void take(void *work, Arena *arena)
         c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
     }
     if (c->rule->steps)
-        c->steps = steps_take(c->rule->steps, arena, &c->at);
+        c->steps = steps_lay_out(c->rule->steps, arena, &c->at);
     if (arena->base)
         load_constants(c);
 }
@@ -160,7 +160,7 @@ static void load_gates(Decay *c)
     if (c->rule->delta) {
         load_gate(c->beta, 0, c);
         for (size_t i = 0; i < c->at.rows; i++)
-            c->beta[i] = c->most_beta * vector_sigmoid(c->beta[i]);
+            c->beta[i] = c->beta_limit * vector_sigmoid(c->beta[i]);
     }
     if (c->rule->logarithms) {
         load_gate(c->raw, place_of_decay(c), c);
@@ -183,8 +183,8 @@ static void load_gates(Decay *c)
 /* --- products --- */
 
 /* Y = f (X M), where M is a state or its gradient and may be known to be zero. */
-static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero,
-                    const real *factors, const Decay *c)
+static void multiply_state(real *y, size_t y_stride, Factor x, Factor m, bool zero,
+                           const real *factors, const Decay *c)
 {
     size_t width = c->at.width;
     chunk_product(zero, c->at.rows, width, width, x, m, y, y_stride);
@@ -193,7 +193,7 @@ static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero,
 }
 
 /* M += (f X)^T Y */
-static void into(real *m, const real *factors, const real *x, Factor y, const Decay *c)
+static void add_products(real *m, const real *factors, const real *x, Factor y, const Decay *c)
 {
     size_t width = c->at.width;
     memcpy(c->scaled, x, c->at.rows * width * sizeof *x);
@@ -241,7 +241,8 @@ static void compute_writing(Decay *c)
     for (size_t i = 0; c->strength != 1 && i < c->at.rows * CHUNK; i++)
         c->l.at[i] *= c->strength;
     /* (I + L) U = b (V - s F (K S)) */
-    through(u, width, k, plain(c->start, width), c->at.from_zeros, c->fading.from_start, c);
+    multiply_state(u, width, k, plain(c->start, width), c->at.state_is_zero,
+                   c->fading.from_start, c);
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
             u[i * width + j] = c->beta[i] *
@@ -264,7 +265,7 @@ static void load(void *work)
 {
     Decay *c = work;
     load_keys(c);
-    if (c->rule->delta && !c->at.again)
+    if (c->rule->delta && !c->at.slot_filled)
         compute_writing(c);
 }
 
@@ -292,7 +293,7 @@ static void advance(void *work, real *state)
     const Decay *c = work;
     replace_start(c, state);
     fade_state(state, c);
-    into(state, c->fading.to_end, c->at.k, c->u, c);
+    add_products(state, c->fading.to_end, c->at.k, c->u, c);
 }
 
 /* O += D V */
@@ -313,7 +314,8 @@ static void read_state(void *work)
     load_queries(c);
     score_queries(c);
     /* O = F (Q S) + P U */
-    through(out, stride, q, plain(c->start, width), c->at.from_zeros, c->fading.from_start, c);
+    multiply_state(out, stride, q, plain(c->start, width), c->at.state_is_zero,
+                   c->fading.from_start, c);
     triangle_add(out, stride, c->at.p, c->u, width);
     skip(c);
 }
@@ -324,15 +326,16 @@ static void read_state(void *work)
 static void write_backward(Decay *c, real *ds)
 {
     size_t width = c->at.width, stride = c->at.head->stride;
-    bool unread = c->at.unread;
+    bool is_last = c->at.is_last;
     Factor k = plain(c->at.k, width);
-    through(c->at.data.dk, stride, c->u, transposed(ds, width), unread, c->fading.to_end, c);
-    through(c->at.data.dv, stride, k, plain(ds, width), unread, c->fading.to_end, c);
+    multiply_state(c->at.data.dk, stride, c->u, transposed(ds, width), is_last,
+                   c->fading.to_end, c);
+    multiply_state(c->at.data.dv, stride, k, plain(ds, width), is_last, c->fading.to_end, c);
     score_queries(c);
     triangle_transposed_add(c->at.data.dv, stride, c->at.p, c->at.dout, width);
     /* The state at the end is the decayed one of the start plus what was written. */
     c->kept = 0;
-    if (depends_on_data(c->rule) && !unread) {
+    if (depends_on_data(c->rule) && !is_last) {
         c->kept = whole_decay(c) * vector_dot(c->start, ds, width * width);
         for (size_t i = 0; i < c->at.rows; i++)
             c->kept += vector_dot(c->at.k + i * width, c->at.data.dk + i * stride, width);
@@ -355,12 +358,12 @@ static void read_backward(Decay *c, real *ds, real *dx, size_t dx_stride, const 
         c->steps.diagonal[i] = c->at.p.at[i * CHUNK + i];
         c->at.p.at[i * CHUNK + i] = 0;
     }
-    through(dx, dx_stride, g, transposed(c->start, width), c->at.from_zeros,
-            c->fading.from_start, c);
+    multiply_state(dx, dx_stride, g, transposed(c->start, width), c->at.state_is_zero,
+                   c->fading.from_start, c);
     triangle_add(dx, dx_stride, c->at.p, plain(c->at.k, width), width);
     triangle_transposed_add(c->at.data.dk, c->at.head->stride, c->at.p, plain(x, width), width);
     if (c->at.start > 0 || c->steps.state)
-        into(ds, c->fading.from_start, x, g, c);
+        add_products(ds, c->fading.from_start, x, g, c);
 }
 
 /* From dU to dV, to beta's gate and to the keys as readers. */
@@ -371,7 +374,7 @@ static void erase_backward(Decay *c, real *ds)
     for (size_t i = 0; i < c->at.rows; i++) {
         real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * width;
         real beta = c->beta[i], product = vector_dot(dv, c->write + i * width, width);
-        c->at.data.dgates[i * c->at.head->gates_stride] = product * (1 - beta / c->most_beta);
+        c->at.data.dgates[i * c->at.head->gates_stride] = product * (1 - beta / c->beta_limit);
         for (size_t j = 0; j < width; j++) {
             dv[j] *= beta;
             e[j] = -c->strength * dv[j];
@@ -492,8 +495,8 @@ static void step(void *work)
     skip(c);
 }
 
-#define FUNCTIONS                                                                 \
-    .chunk = CHUNK, .span = SPAN, .take = take, .load = load, .read = read_state, \
+#define FUNCTIONS                                                                       \
+    .chunk = CHUNK, .span = SPAN, .lay_out = lay_out, .load = load, .read = read_state, \
     .advance = advance, .backward = backward, .step = step
 
 const Recurrence decay_recurrence = {FUNCTIONS};

@@ -1,7 +1,7 @@
 #include "src/attention/decay_steps.h"
 #include "src/attention/rows.h"
 
-Steps steps_take(const DecaySteps *rule, Arena *arena, const Chunk *chunk)
+Steps steps_lay_out(const DecaySteps *rule, Arena *arena, const Chunk *chunk)
 {
     Steps s = {.rule = rule, .planes = rule->trapezoid ? chunk->width / 2 : 0};
     ROWS_TAKE(arena, FADING_ROWS, &s.own, &s.before, &s.weights, &s.diagonal);

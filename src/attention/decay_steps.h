@@ -22,7 +22,7 @@ typedef struct Steps {
     real *state;                  /* (D, D) with the pair before the chunk */
 } Steps;
 
-Steps steps_take(const DecaySteps *rule, Arena *arena, const Chunk *chunk);
+Steps steps_lay_out(const DecaySteps *rule, Arena *arena, const Chunk *chunk);
 
 /* Computes the decays and all else from the gates; g gets the logarithms. */
 void steps_load(const Steps *s, const Chunk *chunk, real *g, real *decay);

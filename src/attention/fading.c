@@ -3,7 +3,7 @@
 
 #define ROWS ((size_t)FADING_ROWS)
 
-Fading fading_take(Arena *arena)
+Fading fading_lay_out(Arena *arena)
 {
     Fading f = {.between = arena_reals(arena, ROWS * ROWS)};
     ROWS_TAKE(arena, ROWS, &f.decay, &f.from_start, &f.to_end);

@@ -17,7 +17,7 @@ typedef struct Fading {
     real *between;    /* (rows, FADING_ROWS) W_ij: those after j up to i, 0 for later j */
 } Fading;
 
-Fading fading_take(Arena *arena);
+Fading fading_lay_out(Arena *arena);
 
 /* Compute W, and F and R, from the decays. W may serve many chunks; F and R depend on the
  * number of rows. */

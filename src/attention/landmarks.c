@@ -13,7 +13,7 @@
 #include "src/attention/landmarks.h"
 #include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
+#include "src/attention/online_softmax.h"
 #include "src/math/gemm.h"
 
 /* --- sizes and memory --- */
@@ -29,7 +29,7 @@ size_t landmarks_count(const AttentionHead *head)
     return (head->length - 1) / landmarks_segment(head);
 }
 
-Landmarks landmarks_take(Arena *kept, Arena *work, const AttentionHead *head)
+Landmarks landmarks_lay_out(Arena *kept, Arena *work, const AttentionHead *head)
 {
     size_t count = landmarks_count(head), means = count * head->width;
     Landmarks l = {.head = head};
@@ -88,7 +88,7 @@ static void invert(const Pseudoinverse *inverse, const Landmarks *l)
     gemm(b, b, width, attention_scale(l->head), plain(l->q, width), transposed(l->k, width),
          GEMM_SET, inverse->a, b);
     for (size_t i = 0; i < b; i++)
-        running_whole(inverse->a + i * b, b);
+        online_softmax_whole(inverse->a + i * b, b);
     pseudoinverse_forward(inverse);
 }
 
@@ -106,7 +106,7 @@ static void invert_backward(const Pseudoinverse *inverse, const Landmarks *l)
     size_t b = inverse->size, width = l->head->width;
     pseudoinverse_backward(inverse);
     for (size_t i = 0; i < b; i++)
-        running_whole_backward(inverse->da + i * b, inverse->a + i * b, b);
+        online_softmax_whole_backward(inverse->da + i * b, inverse->a + i * b, b);
     /* dQ~ += dS K~ / sqrt(D)      dK~ += dS^T Q~ / sqrt(D) */
     gemm(b, width, b, attention_scale(l->head), plain(inverse->da, b), plain(l->k, width),
          GEMM_ADD, l->dq, width);
@@ -145,32 +145,33 @@ static Meeting last_meets_all(size_t b, size_t segment)
 }
 
 /* S = Q~ K^T / sqrt(D) */
-static void meeting_scores(const Landmarks *l, const LandmarkText *text, Meeting m)
+static void meeting_scores(const Landmarks *l, const LandmarkSequence *sequence, Meeting m)
 {
     size_t width = l->head->width;
     gemm(m.landmarks, m.positions, width, attention_scale(l->head),
          plain(l->q + m.landmark * width, width),
-         transposed(text->k + m.position * text->stride, text->stride), GEMM_SET, l->pairs,
-         m.positions);
+         transposed(sequence->k + m.position * sequence->stride, sequence->stride), GEMM_SET,
+         l->pairs, m.positions);
 }
 
-static void meet(const Landmarks *l, const LandmarkText *text, Meeting m)
+static void meet(const Landmarks *l, const LandmarkSequence *sequence, Meeting m)
 {
     size_t width = l->head->width;
     if (m.positions == 0)
         return;
-    meeting_scores(l, text, m);
+    meeting_scores(l, sequence, m);
     real *weighted = l->weighted + m.landmark * width;
     for (size_t i = 0; i < m.landmarks; i++) {
         size_t row = m.landmark + i;
-        real factor = running_absorb(l->pairs + i * m.positions, m.positions, &l->max[row],
-                                     &l->sum[row]);
+        real factor = online_softmax_absorb(l->pairs + i * m.positions, m.positions,
+                                            &l->max[row], &l->sum[row]);
         for (size_t j = 0; j < width; j++)
             weighted[i * width + j] *= factor;
     }
     /* F += P V, before the division */
     gemm(m.landmarks, width, m.positions, 1, plain(l->pairs, m.positions),
-         plain(text->v + m.position * text->stride, text->stride), GEMM_ADD, weighted, width);
+         plain(sequence->v + m.position * sequence->stride, sequence->stride), GEMM_ADD,
+         weighted, width);
 }
 
 /* Computes F and L from the sums. */
@@ -181,18 +182,18 @@ static void divide(const Landmarks *l, size_t b, LandmarkRows rows)
         real share = 1 / l->sum[row];
         for (size_t j = 0; j < width; j++)
             rows.f[row * width + j] = l->weighted[row * width + j] * share;
-        rows.lse[row] = running_lse(l->max[row], l->sum[row]);
+        rows.lse[row] = online_softmax_lse(l->max[row], l->sum[row]);
     }
 }
 
-void landmarks_complete(const Landmarks *l, size_t b, const LandmarkText *text,
+void landmarks_complete(const Landmarks *l, size_t b, const LandmarkSequence *sequence,
                         LandmarkRows rows, real *values)
 {
     size_t segment = landmarks_segment(l->head), width = l->head->width;
-    running_start(&l->max[b - 1], &l->sum[b - 1]);
+    online_softmax_start(&l->max[b - 1], &l->sum[b - 1]);
     vector_zero(l->weighted + (b - 1) * width, width);
-    meet(l, text, last_meets_all(b, segment));
-    meet(l, text, all_meet_last(b, segment));
+    meet(l, sequence, last_meets_all(b, segment));
+    meet(l, sequence, all_meet_last(b, segment));
     divide(l, b, rows);
     landmarks_values(l, b, rows.f, values);
 }
@@ -218,16 +219,16 @@ static void meet_backward(const Landmarks *l, const AttentionData *data, Meeting
 {
     size_t width = l->head->width, stride = l->head->stride, at = m.position * stride;
     const real *g = l->g + m.landmark * width, *q = l->q + m.landmark * width;
-    const LandmarkText text = {data->k, data->v, stride};
+    const LandmarkSequence sequence = {data->k, data->v, stride};
     if (m.positions == 0)
         return;
-    meeting_scores(l, &text, m);
+    meeting_scores(l, &sequence, m);
     /* dP = G V^T */
     gemm(m.landmarks, m.positions, width, 1, plain(g, width), transposed(data->v + at, stride),
          GEMM_SET, l->dpairs, m.positions);
     for (size_t i = 0; i < m.landmarks; i++)
-        running_backward(l->pairs + i * m.positions, l->dpairs + i * m.positions, m.positions,
-                         lse[m.landmark + i], l->c[m.landmark + i]);
+        online_softmax_backward(l->pairs + i * m.positions, l->dpairs + i * m.positions,
+                                m.positions, lse[m.landmark + i], l->c[m.landmark + i]);
     /* dV += P^T G */
     gemm(m.positions, width, m.landmarks, 1, transposed(l->pairs, m.positions), plain(g, width),
          GEMM_ADD, data->dv + at, stride);

@@ -22,17 +22,17 @@ typedef struct Landmarks {
 } Landmarks;
 
 /* What must be remembered lies in `kept`, since decoding has it in its state. */
-Landmarks landmarks_take(Arena *kept, Arena *work, const AttentionHead *head);
+Landmarks landmarks_lay_out(Arena *kept, Arena *work, const AttentionHead *head);
 
 /* B, and the number of landmarks that the last position sees. */
 size_t landmarks_segment(const AttentionHead *head);
 size_t landmarks_count(const AttentionHead *head);
 
 /* Keys and values of the sequence, not rotated. */
-typedef struct LandmarkText {
+typedef struct LandmarkSequence {
     const real *k, *v;
     size_t stride;
-} LandmarkText;
+} LandmarkSequence;
 
 /* F with b landmarks. */
 typedef struct LandmarkRows {
@@ -49,7 +49,7 @@ void landmarks_add_all(const Landmarks *l, const AttentionData *data);
 
 /* Updates F after the b-th segment is complete and its means are there; writes the values M,
  * (b, D). */
-void landmarks_complete(const Landmarks *l, size_t b, const LandmarkText *text,
+void landmarks_complete(const Landmarks *l, size_t b, const LandmarkSequence *sequence,
                         LandmarkRows rows, real *values);
 /* Computes M alone. */
 void landmarks_values(const Landmarks *l, size_t b, const real *f, real *values);

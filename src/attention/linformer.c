@@ -86,12 +86,12 @@ typedef struct Memory {
     const real *e, *f; /* (r, B) */
 } Memory;
 
-static Memory take_memory(Arena *arena, const AttentionHead *head)
+static Memory lay_out_memory(Arena *arena, const AttentionHead *head)
 {
-    size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
+    size_t sequence = head->length * head->width, entries = panel_entries(head) * head->width;
     (void)arena_reals(arena, panel_memory(head).scratch);
     Memory m = {.means = arena_reals(arena, head->options->segment)};
-    ROWS_TAKE(arena, text, &m.q, &m.k);
+    ROWS_TAKE(arena, sequence, &m.q, &m.k);
     ROWS_TAKE(arena, entries, &m.entry_k, &m.entry_v, &m.entry_dk, &m.entry_dv);
     return m;
 }
@@ -100,7 +100,7 @@ static AttentionMemory memory(const AttentionHead *head)
 {
     Arena arena = {0};
     AttentionMemory memory = panel_memory(head);
-    take_memory(&arena, head);
+    lay_out_memory(&arena, head);
     memory.scratch = arena_used_reals(&arena);
     return memory;
 }
@@ -108,7 +108,7 @@ static AttentionMemory memory(const AttentionHead *head)
 static Memory memory_of(const AttentionData *data, const AttentionHead *head)
 {
     Arena arena = arena_over(data->scratch);
-    Memory m = take_memory(&arena, head);
+    Memory m = lay_out_memory(&arena, head);
     size_t segment = head->options->segment;
     m.e = learns(head) ? data->params : m.means;
     m.f = learns(head) ? data->params + rank(head) * segment : m.means;
@@ -142,7 +142,7 @@ static void turn_entries(real *entries, const AttentionHead *head)
         turn(entries + i * head->width, angles_of(i, head), head);
 }
 
-static void turn_text(real *turned, const real *x, const AttentionHead *head)
+static void turn_sequence(real *turned, const real *x, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
         turned_copy(turned + i * head->width, x + i * head->stride, i, head);
@@ -160,8 +160,8 @@ static void prepare(PanelSource *source, const AttentionData *data, const Attent
     compress(m.entry_v, m.f, data->v, head);
     if (head->rotary) {
         turn_entries(m.entry_k, head);
-        turn_text(m.q, data->q, head);
-        turn_text(m.k, data->k, head);
+        turn_sequence(m.q, data->q, head);
+        turn_sequence(m.k, data->k, head);
         source->q = m.q;
         source->keys[PANEL_OWN].k = m.k;
         source->q_stride = source->keys[PANEL_OWN].k_stride = head->width;
@@ -193,7 +193,7 @@ static void turn_entries_back(real *dentries, const AttentionHead *head)
         turn_back(dentries + i * head->width, angles_of(i, head), head);
 }
 
-static void turn_text_back(real *dx, const AttentionHead *head)
+static void turn_sequence_back(real *dx, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
         turn_back(dx + i * head->stride, i, head);
@@ -206,8 +206,8 @@ static void end_backward(const PanelSource *source, const AttentionData *data,
     Memory m = memory_of(data, head);
     real *de = learns(head) ? data->dparams : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
-    turn_text_back(data->dq, head);
-    turn_text_back(data->dk, head);
+    turn_sequence_back(data->dq, head);
+    turn_sequence_back(data->dk, head);
     turn_entries_back(entries->dk, head);
     compress_backward(data->dk, de, entries->dk, m.e, data->k, head);
     compress_backward(data->dv, df, entries->dv, m.f, data->v, head);

@@ -31,7 +31,7 @@
  */
 #include "src/attention/panel_parts.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
+#include "src/attention/online_softmax.h"
 #include "src/math/gemm.h"
 
 enum { TILE = PANEL_TILE, BLOCK = PANEL_BLOCK };
@@ -293,7 +293,8 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
         for (; panel.keys > 0; panel_next(&panel))
             forward_panel(&work, &panel, sum, out);
         for (size_t i = 0; i < panel.rows; i++) /* the lse replaces the sum */
-            running_finish(out + i * head->out_stride, head->width, work.max[i], &sum[i]);
+            online_softmax_finish(out + i * head->out_stride, head->width, work.max[i],
+                                  &sum[i]);
     }
 }
 

@@ -6,7 +6,7 @@
 
 /* --- memory --- */
 
-static Pseudoinverse take(Arena *arena, size_t size)
+static Pseudoinverse lay_out(Arena *arena, size_t size)
 {
     Pseudoinverse p = {.size = size};
     ROWS_TAKE(arena, size * size, &p.a, &p.dresult, &p.da, &p.y, &p.w, &p.u, &p.r, &p.dz, &p.dy,
@@ -21,14 +21,14 @@ static Pseudoinverse take(Arena *arena, size_t size)
 size_t pseudoinverse_reals(size_t size)
 {
     Arena arena = {0};
-    take(&arena, size);
+    lay_out(&arena, size);
     return arena_used_reals(&arena);
 }
 
 Pseudoinverse pseudoinverse_at(real *memory, size_t size)
 {
     Arena arena = arena_over(memory);
-    return take(&arena, size);
+    return lay_out(&arena, size);
 }
 
 /* --- forward --- */

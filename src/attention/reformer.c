@@ -26,7 +26,7 @@
  * Hashing uses q before RoPE; RoPE then rotates q, and k with it. */
 #include "src/attention/bucket_attention.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
+#include "src/attention/online_softmax.h"
 #include "src/attention/turned.h"
 
 /* --- memory --- */
@@ -37,17 +37,17 @@ typedef struct Saved {
     int32_t *buckets; /* (hashes, T) */
 } Saved;
 
-static Saved take_saved(Arena *arena, const AttentionHead *head)
+static Saved lay_out_saved(Arena *arena, const AttentionHead *head)
 {
     Saved saved = {.lse = arena_reals(arena, head->length)};
-    saved.buckets = buckets_take_indexes(arena, head->options->hashes * head->length);
+    saved.buckets = lay_out_indexes(arena, head->options->hashes * head->length);
     return saved;
 }
 
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
     Arena arena = arena_over(saved);
-    return take_saved(&arena, head);
+    return lay_out_saved(&arena, head);
 }
 
 typedef struct Scratch {
@@ -64,24 +64,24 @@ typedef struct Scratch {
     int32_t *buckets; /* (hashes) */
 } Scratch;
 
-static Scratch take_scratch(Arena *arena, const AttentionHead *head)
+static Scratch lay_out_scratch(Arena *arena, const AttentionHead *head)
 {
-    Scratch s = {.bucket = bucket_take(arena, head)};
+    Scratch s = {.bucket = bucket_lay_out(arena, head)};
     size_t near = bucket_near(head), most = head->options->hashes * (near ? near : 1);
     s.row_max = s.row_product = arena_reals(arena, head->length);
     s.projections = arena_reals(arena, buckets_directions(head));
-    s.sorted = buckets_take_sorted(arena, head);
+    s.sorted = lay_out_sorted(arena, head);
     s.q = arena_reals(arena, head->width);
     s.p = arena_reals(arena, most);
-    s.seen = buckets_take_indexes(arena, most);
-    s.buckets = buckets_take_indexes(arena, head->options->hashes);
+    s.seen = lay_out_indexes(arena, most);
+    s.buckets = lay_out_indexes(arena, head->options->hashes);
     return s;
 }
 
 static Scratch scratch_of(real *scratch, const AttentionHead *head)
 {
     Arena arena = arena_over(scratch);
-    return take_scratch(&arena, head);
+    return lay_out_scratch(&arena, head);
 }
 
 /* Decoding keeps keys and values of all positions. */
@@ -90,9 +90,9 @@ typedef struct State {
     BucketChains chains;
 } State;
 
-static State take_state(Arena *arena, const AttentionHead *head)
+static State lay_out_state(Arena *arena, const AttentionHead *head)
 {
-    State s = {.chains = buckets_take_chains(arena, head)};
+    State s = {.chains = lay_out_chains(arena, head)};
     ROWS_TAKE(arena, head->length * head->width, &s.keys, &s.values);
     return s;
 }
@@ -100,9 +100,9 @@ static State take_state(Arena *arena, const AttentionHead *head)
 static AttentionMemory memory(const AttentionHead *head)
 {
     Arena saved = {0}, scratch = {0}, state = {0};
-    take_saved(&saved, head);
-    take_scratch(&scratch, head);
-    take_state(&state, head);
+    lay_out_saved(&saved, head);
+    lay_out_scratch(&scratch, head);
+    lay_out_state(&state, head);
     return (AttentionMemory){.saved = arena_used_reals(&saved),
                              .scratch = arena_used_reals(&scratch),
                              .state = arena_used_reals(&state)};
@@ -119,7 +119,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
     for (size_t i = 0; i < length; i++) {
         buckets_hash(saved.buckets + i, length, s.projections, data->q + i * head->stride,
                      data->params, head);
-        running_start(&max[i], &sum[i]);
+        online_softmax_start(&max[i], &sum[i]);
         vector_zero(out + i * head->out_stride, width);
     }
     for (size_t round = 0; round < head->options->hashes; round++) {
@@ -130,7 +130,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
         }
     }
     for (size_t i = 0; i < length; i++)
-        running_finish(out + i * head->out_stride, width, max[i], &sum[i]);
+        online_softmax_finish(out + i * head->out_stride, width, max[i], &sum[i]);
 }
 
 /* --- backward --- */
@@ -164,7 +164,7 @@ static void step(const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width, position = head->position;
     Arena in_state = arena_over(data->carry);
-    State s = take_state(&in_state, head);
+    State s = lay_out_state(&in_state, head);
     Scratch sight = scratch_of(data->scratch, head);
     real *p = sight.p, *key = s.keys + position * width,
          scale = bucket_key_scale(data->q, width);
@@ -178,8 +178,8 @@ static void step(const AttentionData *data, const AttentionHead *head)
     for (size_t j = 0; j < count; j++)
         p[j] = vector_dot(sight.q, s.keys + (size_t)sight.seen[j] * width, width);
     real max, sum;
-    running_start(&max, &sum);
-    running_absorb(p, count, &max, &sum);
+    online_softmax_start(&max, &sum);
+    online_softmax_absorb(p, count, &max, &sum);
     vector_zero(data->out, width);
     for (size_t j = 0; j < count; j++)
         vector_add_scaled(data->out, s.values + (size_t)sight.seen[j] * width, p[j] / sum,

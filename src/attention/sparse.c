@@ -37,51 +37,51 @@ static PanelReach strided_reach(const AttentionHead *head)
                         .block = PANEL_ALL};
 }
 
-static size_t texts(const AttentionHead *head)
+static size_t strands(const AttentionHead *head)
 {
     return head->length < head->options->period ? head->length : head->options->period;
 }
 
 /* The sequence of every l-th position from `first` on, for a far head. */
-static AttentionHead text_head(const AttentionHead *head, size_t first)
+static AttentionHead strand_head(const AttentionHead *head, size_t first)
 {
     size_t period = head->options->period;
-    AttentionHead text = with_index(head, 1);
-    text.length = (head->length - first + period - 1) / period;
-    text.stride *= period;
-    text.out_stride *= period;
-    text.dropout.key = random_subkey(head->dropout.key, first);
-    return text;
+    AttentionHead strand = with_index(head, 1);
+    strand.length = (head->length - first + period - 1) / period;
+    strand.stride *= period;
+    strand.out_stride *= period;
+    strand.dropout.key = random_subkey(head->dropout.key, first);
+    return strand;
 }
 
 static AttentionMemory strided_memory(const AttentionHead *head)
 {
-    AttentionHead near = with_index(head, 0), longest = text_head(head, 0);
+    AttentionHead near = with_index(head, 0), longest = strand_head(head, 0);
     AttentionMemory memory = panel_memory(&near), far = panel_memory(&longest);
     if (memory.scratch < far.scratch)
         memory.scratch = far.scratch;
-    memory.state = texts(head) * far.state;
+    memory.state = strands(head) * far.state;
     return memory;
 }
 
 /* Calls work for every such sequence; their saved lse lie one after another. */
-static void for_texts(const AttentionData *data, const AttentionHead *head,
-                      void (*work)(const AttentionData *data, const AttentionHead *head))
+static void for_strands(const AttentionData *data, const AttentionHead *head,
+                        void (*work)(const AttentionData *data, const AttentionHead *head))
 {
     real *saved = data->saved;
-    for (size_t first = 0; first < texts(head); first++) {
-        AttentionHead text = text_head(head, first);
+    for (size_t first = 0; first < strands(head); first++) {
+        AttentionHead strand = strand_head(head, first);
         AttentionData part = attention_rows(data, first, head);
         part.saved = saved;
-        work(&part, &text);
-        saved += text.length;
+        work(&part, &strand);
+        saved += strand.length;
     }
 }
 
 static void strided_forward(const AttentionData *data, const AttentionHead *head)
 {
     if (is_far(head))
-        for_texts(data, head, panel_forward);
+        for_strands(data, head, panel_forward);
     else
         panel_forward(data, head);
 }
@@ -89,7 +89,7 @@ static void strided_forward(const AttentionData *data, const AttentionHead *head
 static void strided_backward(const AttentionData *data, const AttentionHead *head)
 {
     if (is_far(head))
-        for_texts(data, head, panel_backward);
+        for_strands(data, head, panel_backward);
     else
         panel_backward(data, head);
 }
@@ -101,7 +101,7 @@ static void strided_step(const AttentionData *data, const AttentionHead *head)
         panel_step(data, head);
         return;
     }
-    AttentionHead longest = text_head(head, 0);
+    AttentionHead longest = strand_head(head, 0);
     AttentionData own = *data;
     own.carry += head->position % period * panel_state_reals(&longest);
     longest.position /= period;
@@ -119,9 +119,9 @@ static double strided_flop(const AttentionHead *head)
 {
     AttentionHead near = with_index(head, 0);
     double far = 0;
-    for (size_t first = 0; first < texts(head); first++) {
-        AttentionHead text = text_head(head, first);
-        far += panel_flop(&text);
+    for (size_t first = 0; first < strands(head); first++) {
+        AttentionHead strand = strand_head(head, first);
+        far += panel_flop(&strand);
     }
     return mean_flop(panel_flop(&near), far, head);
 }
