@@ -139,6 +139,13 @@ real attention_scale(const AttentionHead *head);
 AttentionData attention_rows(const AttentionData *data, size_t first,
                              const AttentionHead *head);
 
+/* RoPE for kinds that rotate q and k themselves, if there is any. The position is a row of
+ * head->rotary; a decoding step has only row 0. */
+void attention_rotate(real *x /* (D) */, size_t position, const AttentionHead *head);
+void attention_rotate_back(real *dx /* (D) */, size_t position, const AttentionHead *head);
+void attention_rotated_copy(real *to /* (D) */, const real *x /* (D) */, size_t position,
+                            const AttentionHead *head);
+
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
     size_t batch, length, heads, width;

@@ -1,7 +1,6 @@
 #include "src/attention/bucket_attention.h"
 #include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
-#include "src/attention/turned.h"
 #include "src/math/gemm.h"
 
 #define TILE    ((size_t)28) /* two strips of gemm's AVX-512 kernel */
@@ -39,7 +38,7 @@ void bucket_load(Bucket *b, const SortedBuckets *sorted, size_t index, const rea
     for (size_t i = 0; i < b->count; i++) {
         size_t position = (size_t)b->order[i];
         b->scale[i] = bucket_key_scale(q + position * stride, width);
-        turned_copy(b->q + i * width, q + position * stride, position, b->head);
+        attention_rotated_copy(b->q + i * width, q + position * stride, position, b->head);
         memcpy(b->v + i * width, v + position * stride, width * sizeof *v);
     }
     size_t rest = (TILE - b->count % TILE) % TILE;

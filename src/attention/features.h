@@ -70,15 +70,10 @@ double features_flop(const AttentionHead *head);
         __VA_ARGS__                                                                           \
     }
 
-/* --- for writing maps --- */
-
 /* The scale 1/sqrt(D) of a product, shared between q and k. */
 static inline real feature_half_scale(const AttentionHead *head)
 {
     return 1 / (real)sqrt(sqrt((double)head->width));
 }
-
-/* exp(scale x) with clipped arguments, and softmax over the features of a row. */
-extern const FeatureRow feature_exp, feature_softmax;
 
 #endif

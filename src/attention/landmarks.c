@@ -11,10 +11,157 @@
  * so that every pair is processed once, at the b where it first meets, with G_l for dF_l and
  * C_l for dF_l . F_l. No factor exceeds 1. */
 #include "src/attention/landmarks.h"
-#include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
 #include "src/math/gemm.h"
+
+enum { STEPS = PSEUDOINVERSE_STEPS };
+
+/* --- the pseudoinverse --- */
+
+/* That of a square matrix A whose rows are positive and sum to 1, by six steps of a
+ * Newton-Schulz iteration of the third order:
+ *
+ *   Z' = Z (13 - A Z (15 - A Z (7 - A Z))) / 4       from   Z = A^T / (|A|_1 |A|_inf)
+ *
+ * |A|_1 is the largest column sum, |A|_inf the largest row sum, here 1. Six steps barely invert
+ * the small singular values of A, which keeps the result bounded. This result is the
+ * definition, not an approximation, so backward differentiates every step. With
+ *
+ *   Y = A Z      W = 7 - Y      U = 15 - Y W      R = 13 - Y U      Z' = Z R / 4
+ *
+ * from the last step to the first
+ *
+ *   dR = Z^T dZ' / 4     dY = -dR U^T - dU W^T - dW     dA += dY Z^T
+ *   dU = -Y^T dR         dW = -Y^T dU                   dZ = dZ' R^T / 4 + A^T dY */
+
+typedef struct Pseudoinverse {
+    size_t size;
+    /* (size, size) each: */
+    real *a, *result;   /* input and output of forward */
+    real *dresult, *da; /* input and output of backward, which overwrites dresult */
+    real *z[STEPS + 1], *y, *w, *u, *r; /* of each step, of one step */
+    real *dz, *dy, *du, *dr;
+    real *column_sums; /* (size) */
+} Pseudoinverse;
+
+static Pseudoinverse lay_out_pseudoinverse(Arena *arena, size_t size)
+{
+    Pseudoinverse p = {.size = size};
+    ROWS_TAKE(arena, size * size, &p.a, &p.dresult, &p.da, &p.y, &p.w, &p.u, &p.r, &p.dz, &p.dy,
+              &p.du, &p.dr);
+    for (size_t i = 0; i <= STEPS; i++)
+        p.z[i] = arena_reals(arena, size * size);
+    p.result = p.z[STEPS];
+    p.column_sums = arena_reals(arena, size);
+    return p;
+}
+
+static Pseudoinverse pseudoinverse_at(real *memory, size_t size)
+{
+    Arena arena = arena_over(memory);
+    return lay_out_pseudoinverse(&arena, size);
+}
+
+/* Z = A^T / |A|_1; returns the column with that sum. */
+static size_t first_guess(const Pseudoinverse *p)
+{
+    size_t size = p->size, largest = 0;
+    real *sums = p->column_sums;
+    vector_zero(sums, size);
+    for (size_t i = 0; i < size; i++)
+        vector_add_scaled(sums, p->a + i * size, 1, size);
+    for (size_t j = 1; j < size; j++)
+        largest = sums[j] > sums[largest] ? j : largest;
+    real inverse = 1 / sums[largest];
+    for (size_t i = 0; i < size; i++)
+        for (size_t j = 0; j < size; j++)
+            p->z[0][i * size + j] = p->a[j * size + i] * inverse;
+    return largest;
+}
+
+static void add_diagonal(real *x, real number, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        x[i * size + i] += number;
+}
+
+/* Y, W, U and R of a step. */
+static void step_factors(const Pseudoinverse *p, const real *z)
+{
+    size_t n = p->size;
+    /* Y = A Z */
+    gemm(n, n, n, 1, plain(p->a, n), plain(z, n), GEMM_SET, p->y, n);
+    for (size_t i = 0; i < n * n; i++)
+        p->w[i] = -p->y[i];
+    add_diagonal(p->w, 7, n);
+    /* U = 15 - Y W */
+    gemm(n, n, n, -1, plain(p->y, n), plain(p->w, n), GEMM_SET, p->u, n);
+    add_diagonal(p->u, 15, n);
+    /* R = 13 - Y U */
+    gemm(n, n, n, -1, plain(p->y, n), plain(p->u, n), GEMM_SET, p->r, n);
+    add_diagonal(p->r, 13, n);
+}
+
+static void pseudoinverse_forward(const Pseudoinverse *p)
+{
+    size_t n = p->size;
+    first_guess(p);
+    for (size_t i = 0; i < STEPS; i++) {
+        step_factors(p, p->z[i]);
+        /* Z' = Z R / 4 */
+        gemm(n, n, n, (real)0.25, plain(p->z[i], n), plain(p->r, n), GEMM_SET, p->z[i + 1], n);
+    }
+}
+
+/* From dZ' to dZ; adds to dA. */
+static void step_backward(const Pseudoinverse *p, const real *z, const real *dz_next, real *dz)
+{
+    size_t n = p->size;
+    Factor dz_after = plain(dz_next, n), y = transposed(p->y, n);
+    step_factors(p, z);
+    /* dR = Z^T dZ' / 4 */
+    gemm(n, n, n, (real)0.25, transposed(z, n), dz_after, GEMM_SET, p->dr, n);
+    /* dU = -Y^T dR */
+    gemm(n, n, n, -1, y, plain(p->dr, n), GEMM_SET, p->du, n);
+    /* dY = -dR U^T - dU W^T + Y^T dU */
+    gemm(n, n, n, -1, plain(p->dr, n), transposed(p->u, n), GEMM_SET, p->dy, n);
+    gemm(n, n, n, -1, plain(p->du, n), transposed(p->w, n), GEMM_ADD, p->dy, n);
+    gemm(n, n, n, 1, y, plain(p->du, n), GEMM_ADD, p->dy, n);
+    /* dA += dY Z^T */
+    gemm(n, n, n, 1, plain(p->dy, n), transposed(z, n), GEMM_ADD, p->da, n);
+    /* dZ = dZ' R^T / 4 + A^T dY */
+    gemm(n, n, n, (real)0.25, dz_after, transposed(p->r, n), GEMM_SET, dz, n);
+    gemm(n, n, n, 1, transposed(p->a, n), plain(p->dy, n), GEMM_ADD, dz, n);
+}
+
+/* Z = A^T / c, where c is the largest column sum: dA = dZ^T / c, and dc = -(dZ . Z) / c is
+ * added to every entry of that column. */
+static void first_guess_backward(const Pseudoinverse *p, const real *dz)
+{
+    size_t n = p->size, largest = first_guess(p);
+    real inverse = 1 / p->column_sums[largest];
+    real dsum = -vector_dot(dz, p->z[0], n * n) * inverse;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++)
+            p->da[i * n + j] += dz[j * n + i] * inverse;
+        p->da[i * n + largest] += dsum;
+    }
+}
+
+/* Needs the matrices z of forward. */
+static void pseudoinverse_backward(const Pseudoinverse *p)
+{
+    vector_zero(p->da, p->size * p->size);
+    real *dz_next = p->dresult, *dz = p->dz;
+    for (size_t i = STEPS; i-- > 0;) {
+        step_backward(p, p->z[i], dz_next, dz);
+        real *done = dz_next;
+        dz_next = dz;
+        dz = done;
+    }
+    first_guess_backward(p, dz_next);
+}
 
 /* --- sizes and memory --- */
 
@@ -38,7 +185,9 @@ Landmarks landmarks_lay_out(Arena *kept, Arena *work, const AttentionHead *head)
     ROWS_TAKE(work, head->length, &l.pairs, &l.dpairs);
     ROWS_TAKE(work, means, &l.dq, &l.dk, &l.df, &l.g);
     l.c = arena_reals(work, count);
-    l.inverse = arena_reals(work, pseudoinverse_reals(count));
+    Arena inverse = {0};
+    lay_out_pseudoinverse(&inverse, count);
+    l.inverse = arena_reals(work, arena_used_reals(&inverse));
     return l;
 }
 

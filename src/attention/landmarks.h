@@ -8,6 +8,8 @@
 #include "src/attention/attention.h"
 #include "src/base/memory.h"
 
+enum { PSEUDOINVERSE_STEPS = 6 };
+
 typedef struct Landmarks {
     const AttentionHead *head;
     real *q, *k;     /* (landmarks, D) means */
@@ -16,7 +18,7 @@ typedef struct Landmarks {
 
     /* scratch */
     real *pairs, *dpairs; /* (T) landmarks by positions */
-    real *inverse;        /* scratch for that of A */
+    real *inverse;        /* for the pseudoinverse of A */
     real *dq, *dk, *df;   /* (landmarks, D) gradients of the means and of F */
     real *g, *c;          /* (landmarks, D), (landmarks) G and C */
 } Landmarks;

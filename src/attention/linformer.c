@@ -17,7 +17,6 @@
  * as if they were at the block's last position. */
 #include "src/attention/panel.h"
 #include "src/attention/rows.h"
-#include "src/attention/turned.h"
 #include "src/math/gemm.h"
 #include "src/base/memory.h"
 
@@ -139,13 +138,13 @@ static size_t angles_of(size_t entry, const AttentionHead *head)
 static void turn_entries(real *entries, const AttentionHead *head)
 {
     for (size_t i = 0; i < panel_entries(head); i++)
-        turn(entries + i * head->width, angles_of(i, head), head);
+        attention_rotate(entries + i * head->width, angles_of(i, head), head);
 }
 
 static void turn_sequence(real *turned, const real *x, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
-        turned_copy(turned + i * head->width, x + i * head->stride, i, head);
+        attention_rotated_copy(turned + i * head->width, x + i * head->stride, i, head);
 }
 
 static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
@@ -190,13 +189,13 @@ static void compress_backward(real *dx, real *dmatrix, const real *dentries, con
 static void turn_entries_back(real *dentries, const AttentionHead *head)
 {
     for (size_t i = 0; i < panel_entries(head); i++)
-        turn_back(dentries + i * head->width, angles_of(i, head), head);
+        attention_rotate_back(dentries + i * head->width, angles_of(i, head), head);
 }
 
 static void turn_sequence_back(real *dx, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
-        turn_back(dx + i * head->stride, i, head);
+        attention_rotate_back(dx + i * head->stride, i, head);
 }
 
 static void end_backward(const PanelSource *source, const AttentionData *data,
@@ -227,7 +226,7 @@ static void add_to_entries(const AttentionData *data, const Memory *m, PanelStat
         vector_add_scaled(s.entry_k + at, data->k, m->e[a * segment + place], width);
         vector_add_scaled(s.entry_v + at, data->v, m->f[a * segment + place], width);
         if (place == segment - 1)
-            turn(s.entry_k + at, 0, head);
+            attention_rotate(s.entry_k + at, 0, head);
     }
 }
 
@@ -235,8 +234,8 @@ static void step(const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
     AttentionData turned = *data;
-    turned_copy(m.q, data->q, 0, head);
-    turned_copy(m.k, data->k, 0, head);
+    attention_rotated_copy(m.q, data->q, 0, head);
+    attention_rotated_copy(m.k, data->k, 0, head);
     turned.q = m.q;
     turned.k = m.k;
     panel_step(&turned, head);

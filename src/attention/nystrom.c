@@ -11,16 +11,14 @@
  *         and the own segment's j <= i, of q_i . k_j / sqrt(D), with values v_j
  *
  * A landmark weighs as much as the B positions it stands for. The pseudoinverse A^+ (of
- * pseudoinverse.h) has negative entries and rows that do not quite sum to 1, so it is applied
+ * landmarks.c) has negative entries and rows that do not quite sum to 1, so it is applied
  * to values only: weights multiplied by it could sum to zero.
  *
  * landmarks.c computes M. Landmarks are means of unrotated q and k. In the last softmax, RoPE
  * rotates q_i and k_j by their own positions, and k~_l by the last one of its segment. */
 #include "src/attention/landmarks.h"
-#include "src/attention/pseudoinverse.h"
 #include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
-#include "src/attention/turned.h"
 #include "src/math/gemm.h"
 
 /* Queries of one segment that are processed together. */
@@ -189,7 +187,7 @@ static void attend_backward(const AttentionData *data, const Work *w, const Tile
 static void load_landmark(const Work *w, size_t landmark, size_t angles)
 {
     size_t at = landmark * w->head->width;
-    turned_copy(w->keys + at, w->landmarks.k + at, angles, w->head);
+    attention_rotated_copy(w->keys + at, w->landmarks.k + at, angles, w->head);
 }
 
 /* Loads the segment after the landmarks; returns its length. */
@@ -200,8 +198,8 @@ static size_t load_segment(const Work *w, size_t b, const AttentionData *data)
     size_t count = head->length - first < segment ? head->length - first : segment;
     for (size_t i = 0; i < count; i++) {
         size_t at = (first + i) * head->stride;
-        turned_copy(w->q + i * width, data->q + at, first + i, head);
-        turned_copy(w->keys + (b + i) * width, data->k + at, first + i, head);
+        attention_rotated_copy(w->q + i * width, data->q + at, first + i, head);
+        attention_rotated_copy(w->keys + (b + i) * width, data->k + at, first + i, head);
         memcpy(w->values + (b + i) * width, data->v + at, width * sizeof(real));
     }
     return count;
@@ -233,7 +231,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
 /* y += x, rotated back */
 static void add_turned_back(real *y, real *x, size_t angles, const AttentionHead *head)
 {
-    turn_back(x, angles, head);
+    attention_rotate_back(x, angles, head);
     vector_add_scaled(y, x, 1, head->width);
 }
 
@@ -301,8 +299,8 @@ static void step(const AttentionData *data, const AttentionHead *head)
     const Work *w = &d.work;
     memcpy(d.keys + position * width, data->k, width * sizeof(real));
     memcpy(d.values + position * width, data->v, width * sizeof(real));
-    turned_copy(w->q, data->q, 0, head);
-    turned_copy(w->keys + row, data->k, 0, head);
+    attention_rotated_copy(w->q, data->q, 0, head);
+    attention_rotated_copy(w->keys + row, data->k, 0, head);
     memcpy(w->values + row, data->v, width * sizeof(real));
     Tile tile = tile_at(b, place, place + 1, head);
     attend(data->out, NULL, w, w->q, &tile);

@@ -27,7 +27,6 @@
 #include "src/attention/bucket_attention.h"
 #include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
-#include "src/attention/turned.h"
 
 /* --- memory --- */
 
@@ -155,7 +154,7 @@ static void backward(const AttentionData *data, const AttentionHead *head)
         }
     }
     for (size_t i = 0; i < length; i++)
-        turn_back(data->dq + i * stride, i, head);
+        attention_rotate_back(data->dq + i * stride, i, head);
 }
 
 /* --- decoding --- */
@@ -168,7 +167,7 @@ static void step(const AttentionData *data, const AttentionHead *head)
     Scratch sight = scratch_of(data->scratch, head);
     real *p = sight.p, *key = s.keys + position * width,
          scale = bucket_key_scale(data->q, width);
-    turned_copy(sight.q, data->q, 0, head);
+    attention_rotated_copy(sight.q, data->q, 0, head);
     for (size_t i = 0; i < width; i++)
         key[i] = sight.q[i] * scale;
     memcpy(s.values + position * width, data->v, width * sizeof(real));
