@@ -28,13 +28,11 @@ real bucket_key_scale(const real *q, size_t width)
     return 1 / (real)sqrt((double)square * (double)width);
 }
 
-void bucket_load(Bucket *b, const SortedBuckets *sorted, size_t index, const real *q,
-                 const real *v)
+void bucket_load(Bucket *b, const int32_t *order, size_t count, const real *q, const real *v)
 {
     size_t width = b->head->width, stride = b->head->stride;
-    const int32_t *start = sorted->starts + index;
-    b->order = sorted->order + start[0];
-    b->count = (size_t)(start[1] - start[0]);
+    b->order = order;
+    b->count = count;
     for (size_t i = 0; i < b->count; i++) {
         size_t position = (size_t)b->order[i];
         b->scale[i] = bucket_key_scale(q + position * stride, width);
