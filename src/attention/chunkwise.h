@@ -61,7 +61,7 @@ typedef struct Chunk {
     const AttentionHead *head;
     size_t width, features; /* D and F */
     AttentionData data;     /* pointers are at the chunk's first position */
-    Factor v, dout;         /* its rows of these */
+    Factor v, dout;         /* (rows, D) of these */
     size_t start, rows;     /* its first position, and how many it has */
     ptrdiff_t ahead;        /* positions from here to the chunk that is processed next, */
     size_t next_rows;       /* and how many that has */
@@ -79,12 +79,12 @@ typedef struct Chunk {
     const AttentionHead *outer; /* the head of the positions */
     size_t each;                /* rows of a position */
     AttentionHead inner;        /* with an expansion: the head of the rows, */
-    real *expanded, *dexpanded; /* its rows and their gradients, */
-    real *out, *out_gradients;  /* the outputs of all, and their gradients, */
+    real *expanded, *dexpanded; /* (rows, 3 D + gates) its rows and their gradients, */
+    real *out, *out_gradients;  /* (rows, D) the outputs of all, and their gradients, */
     AttentionData positions;    /* and the tensors of the chunk's positions */
     size_t state_reals;
-    real *states; /* at the starts of a span's chunks */
-    real *dstate;
+    real *states; /* (span, state_reals) at the starts of a span's chunks */
+    real *dstate; /* (state_reals) */
 } Chunk;
 
 /* The most bytes that the struct of a recurrence takes; each file asserts that its own fits. */

@@ -28,8 +28,8 @@
 
 /* The gates of a position: D of the decays, then one rate, or D of erasing and D of writing. */
 typedef struct Gates {
-    const real *f, *b, *w;
-    real limit; /* of b */
+    const real *f, *b, *w; /* (D), or (1) for one rate */
+    real limit;            /* of b */
 } Gates;
 
 /* Rates per feature. */

@@ -13,12 +13,12 @@ typedef struct FeatureRows {
     const Chunk *of;
     bool keys;     /* rows of k, otherwise of q */
     const real *x; /* (rows, D), head->stride apart */
-    real *dx;      /* like x; backward overwrites it */
+    real *dx;      /* (rows, D) like x; backward overwrites it */
     real *y;       /* (rows, F) features */
     real *dy;      /* (rows, F) their gradient, which backward may overwrite */
 } FeatureRows;
 
-/* y = f(scale x), for one row. */
+/* y = f(scale x), for one row: x (D), y (F). */
 typedef struct FeatureRow {
     void (*forward)(real *y, const real *x, real scale, size_t width);
     void (*backward)(real *dx, const real *dy, const real *y, const real *x, real scale,

@@ -41,8 +41,8 @@ typedef struct Pseudoinverse {
     real *a, *result;   /* input and output of forward */
     real *dresult, *da; /* input and output of backward, which overwrites dresult */
     real *z[STEPS + 1], *y, *w, *u, *r; /* of each step, of one step */
-    real *dz, *dy, *du, *dr;
-    real *column_sums; /* (size) */
+    real *dz, *dy, *du, *dr;            /* of one step */
+    real *column_sums;                  /* (size) */
 } Pseudoinverse;
 
 static Pseudoinverse lay_out_pseudoinverse(Arena *arena, size_t size)

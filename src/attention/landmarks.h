@@ -17,7 +17,7 @@ typedef struct Landmarks {
     real *max, *sum; /* (landmarks) the largest score and the sum of each row */
 
     /* scratch */
-    real *pairs, *dpairs; /* (T) landmarks by positions */
+    real *pairs, *dpairs; /* (T) a block of landmarks by positions */
     real *inverse;        /* for the pseudoinverse of A */
     real *dq, *dk, *df;   /* (landmarks, D) gradients of the means and of F */
     real *g, *c;          /* (landmarks, D), (landmarks) G and C */
@@ -32,7 +32,7 @@ size_t landmarks_count(const AttentionHead *head);
 
 /* Keys and values of the sequence, not rotated. */
 typedef struct LandmarkSequence {
-    const real *k, *v;
+    const real *k, *v; /* (T, D) */
     size_t stride;
 } LandmarkSequence;
 

@@ -38,7 +38,7 @@ Steps steps_lay_out(Arena *arena, const Chunk *chunk, bool trapezoid)
 /* --- the rows after the (D, D) of a state, or of its gradient --- */
 
 typedef struct Last {
-    real *k, *v, *angles;
+    real *k, *v, *angles; /* (D), (D), (planes) */
 } Last;
 
 static Last last_of(real *state, size_t width)

@@ -104,9 +104,9 @@ typedef struct Scratch {
     int32_t *starts;   /* (buckets + 2) each bucket's first index in order */
 
     /* what a decoding step sees in all rounds */
-    real *q;
-    real *p;          /* the weights of the visible positions */
-    int32_t *seen;    /* the visible positions */
+    real *q;          /* (D) */
+    real *p;          /* (hashes * near) the weights of the visible positions */
+    int32_t *seen;    /* (hashes * near) the visible positions */
     int32_t *buckets; /* (hashes) */
 } Scratch;
 
