@@ -1,6 +1,6 @@
 #include "src/attention/bucket_attention.h"
-#include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
+#include "src/attention/rows.h"
 #include "src/math/gemm.h"
 
 #define TILE    ((size_t)28) /* two strips of gemm's AVX-512 kernel */

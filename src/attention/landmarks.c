@@ -11,8 +11,8 @@
  * so that every pair is processed once, at the b where it first meets, with G_l for dF_l and
  * C_l for dF_l . F_l. No factor exceeds 1. */
 #include "src/attention/landmarks.h"
-#include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
+#include "src/attention/rows.h"
 #include "src/math/gemm.h"
 
 enum { STEPS = PSEUDOINVERSE_STEPS };

@@ -201,7 +201,7 @@ static real last_backward(const Steps *s, const Chunk *chunk, real *ds)
 }
 
 /* From the gradient of the weighted key of a position, and from the diagonal. Returns that of
- * the weight, and of own in addition to it. */
+ * the weight, and of the current pair's weight in addition to it. */
 static real weights_backward(const Steps *s, const Chunk *chunk, size_t i, real *of_current)
 {
     size_t width = chunk->width;

@@ -17,8 +17,8 @@
  * landmarks.c computes M. Landmarks are means of unrotated q and k. In the last softmax, RoPE
  * rotates q_i and k_j by their own positions, and k~_l by the last one of its segment. */
 #include "src/attention/landmarks.h"
-#include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
+#include "src/attention/rows.h"
 #include "src/math/gemm.h"
 
 /* Queries of one segment that are processed together. */

@@ -30,8 +30,8 @@
  * i.
  */
 #include "src/attention/panel.h"
-#include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
+#include "src/attention/rows.h"
 #include "src/math/gemm.h"
 
 enum { TILE = 256, BLOCK = 256, BAND = 32 };

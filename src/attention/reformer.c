@@ -25,8 +25,8 @@
  *
  * Hashing uses q before RoPE; RoPE then rotates q, and k with it. */
 #include "src/attention/bucket_attention.h"
-#include "src/attention/rows.h"
 #include "src/attention/online_softmax.h"
+#include "src/attention/rows.h"
 
 /* --- hashing --- */
 
