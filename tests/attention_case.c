@@ -68,7 +68,7 @@ static void soil(Case *c, Buffer buffer)
         c->at[buffer][i] = (real)NAN;
 }
 
-static void take(Case *c, Buffer buffer, size_t count)
+static void allocate(Case *c, Buffer buffer, size_t count)
 {
     c->at[buffer] = memory_take(count + GUARD, sizeof(real), "a test");
     c->count[buffer] = count;
@@ -87,25 +87,25 @@ void case_check_guards(const Case *c)
 }
 
 /* Sizes are measured before the angles are set. */
-static void take_all(Case *c)
+static void allocate_all(Case *c)
 {
     const AttentionKind *kind = c->kind;
     size_t length = c->head.length;
     AttentionHead head = c->head, decoder = c->decoder;
     head.rotary = decoder.rotary = NULL;
-    take(c, QKV, length * c->head.stride);
-    take(c, GATES, length * c->head.gates_stride);
-    take(c, OWN, c->own);
-    take(c, OUT, length * c->head.out_stride);
-    take(c, DOUT, length * c->head.out_stride);
-    take(c, SAVED, kind->memory(&head).saved);
-    take(c, SCRATCH, kind->memory(&head).scratch);
-    take(c, STEP_SCRATCH, kind->memory(&decoder).scratch);
-    take(c, START, kind->memory(&decoder).state);
-    take(c, STATE, kind->memory(&decoder).state);
-    take(c, DQKV, length * c->head.stride);
-    take(c, DGATES, length * c->head.gates_stride);
-    take(c, DOWN, c->own);
+    allocate(c, QKV, length * c->head.stride);
+    allocate(c, GATES, length * c->head.gates_stride);
+    allocate(c, PARAMS, c->param_count);
+    allocate(c, OUT, length * c->head.out_stride);
+    allocate(c, DOUT, length * c->head.out_stride);
+    allocate(c, SAVED, kind->memory(&head).saved);
+    allocate(c, SCRATCH, kind->memory(&head).scratch);
+    allocate(c, STEP_SCRATCH, kind->memory(&decoder).scratch);
+    allocate(c, START, kind->memory(&decoder).state);
+    allocate(c, STATE, kind->memory(&decoder).state);
+    allocate(c, DQKV, length * c->head.stride);
+    allocate(c, DGATES, length * c->head.gates_stride);
+    allocate(c, DPARAMS, c->param_count);
 }
 
 real *case_columns(const Case *c, Buffer buffer, size_t which)
@@ -141,13 +141,13 @@ void case_draw(Case *c, uint64_t seed)
     free(bias);
 }
 
-static void draw_own(Case *c)
+static void draw_params(Case *c)
 {
     RandomKey key = random_key(4, RANDOM_TEST, 0);
-    if (c->own)
-        c->kind->start_params(c->at[OWN], &c->head, key);
-    for (size_t i = 0; i < c->own && !c->kind->params_random; i++)
-        c->at[OWN][i] += (real)(0.2 * random_normal(random_subkey(key, 1), i));
+    if (c->param_count)
+        c->kind->start_params(c->at[PARAMS], &c->head, key);
+    for (size_t i = 0; i < c->param_count && !c->kind->params_random; i++)
+        c->at[PARAMS][i] += (real)(0.2 * random_normal(random_subkey(key, 1), i));
 }
 
 /* --- cases --- */
@@ -163,8 +163,8 @@ AttentionData case_data(const Case *c, size_t row)
                           .scratch = c->at[SCRATCH]};
     if (c->gates)
         data.gates = case_columns(c, GATES, 0) + row * c->head.gates_stride;
-    if (c->own)
-        data.params = c->at[OWN];
+    if (c->param_count)
+        data.params = c->at[PARAMS];
     if (c->carries)
         data.carry = c->at[STATE];
     return data;
@@ -202,10 +202,10 @@ void case_backward(Case *c)
     data.dv = case_columns(c, DQKV, 2);
     if (c->gates)
         data.dgates = case_columns(c, DGATES, 0);
-    if (c->own && !c->kind->params_random)
-        data.dparams = c->at[DOWN];
-    for (size_t i = 0; i < c->own; i++)
-        c->at[DOWN][i] = 1;
+    if (c->param_count && !c->kind->params_random)
+        data.dparams = c->at[DPARAMS];
+    for (size_t i = 0; i < c->param_count; i++)
+        c->at[DPARAMS][i] = 1;
     soil(c, SCRATCH);
     c->kind->backward(&data, &c->head);
 }
@@ -248,9 +248,9 @@ Case case_make(const AttentionKind *kind, Variant variant)
     if (kind->finite_state)
         c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
     c.gates = kind->gates ? kind->gates(&c.head) : 0;
-    c.own = kind->param_count ? kind->param_count(&c.head) : 0;
-    take_all(&c);
-    draw_own(&c);
+    c.param_count = kind->param_count ? kind->param_count(&c.head) : 0;
+    allocate_all(&c);
+    draw_params(&c);
     make_start(&c);
     case_draw(&c, 3);
     return c;

@@ -11,7 +11,7 @@ enum { HEADS = 2 };
 typedef enum Buffer {
     QKV,
     GATES,
-    OWN,
+    PARAMS,
     OUT,
     DOUT,
     SAVED,
@@ -21,14 +21,14 @@ typedef enum Buffer {
     STATE,
     DQKV,
     DGATES,
-    DOWN,
+    DPARAMS,
     BUFFERS
 } Buffer;
 
 typedef struct Case {
     const AttentionKind *kind;
     AttentionHead head, decoder;
-    size_t gates, own;
+    size_t gates, param_count;
     bool carries;
     real *at[BUFFERS];
     size_t count[BUFFERS];

@@ -15,7 +15,7 @@
  * outputs with these for every kind. src/attention/README.md explains the ideas.
  *
  * A Head (reference.h) holds the rows q, k, v and out of one head; k^T v is the outer product
- * of two rows. `own` are a kind's own parameters, if it has any. No maximum is subtracted
+ * of two rows. `params` are a kind's parameters, if it has any. No maximum is subtracted
  * before exp(): doubles do not overflow at the sizes that are tested.
  *
  * Left out: dropout, and what surrounds a head (models/block.c). Constants such as 1e-6
@@ -133,7 +133,7 @@ static double softmax(const Head *h, size_t i, size_t j)
 /* An extra exp(b) in the denominator; b is 0, or a parameter. */
 static void softmax1(const Head *h)
 {
-    weighted_mean(h, softmax, exp(h->options->sink ? h->own[0] : 0));
+    weighted_mean(h, softmax, exp(h->options->sink ? h->params[0] : 0));
 }
 
 /* Each position between j and i, and i itself, makes the weight smaller by a factor. */
@@ -289,7 +289,7 @@ static double performer(const Head *h, size_t i, size_t j)
     scale(q, 1 / pow((double)h->width, 0.25), q, h->width);
     scale(k, 1 / pow((double)h->width, 0.25), k, h->width);
     for (size_t r = 0; r < count; r++) {
-        const double *direction = h->own + r * h->width;
+        const double *direction = h->params + r * h->width;
         double of_q = exp(dot(direction, q, h->width) - dot(q, q, h->width) / 2);
         double of_k = exp(dot(direction, k, h->width) - dot(k, k, h->width) / 2);
         sum += of_q * (of_k + 1e-12);
@@ -316,12 +316,12 @@ static void hedgehog(const Head *h)
         size_t width = h->width, block = i / 64 * 64;
         double x[MOST], of_q[2 * MOST], of_k[2 * MOST], most = -HUGE_VAL, sum = 0;
         rotate(x, h->q[i], i, h);
-        hedgehog_features(of_q, x, h->own, width);
+        hedgehog_features(of_q, x, h->params, width);
         for (size_t j = block; j <= i; j++)
             most = fmax(most, score(h->q[i], i, h->k[j], j, h));
         for (size_t j = 0; j <= i; j++) {
             rotate(x, h->k[j], j, h);
-            hedgehog_features(of_k, x, h->own + width * width, width);
+            hedgehog_features(of_k, x, h->params + width * width, width);
             double weight = j < block ? dot(of_q, of_k, 2 * width)
                                       : exp(score(h->q[i], i, h->k[j], j, h) - most);
             sum += add(h->out[i], weight, h->v[j], width);
@@ -444,15 +444,15 @@ static void delta(Step *s, const Head *h, size_t i)
 static void gated_delta(Step *s, const Head *h, size_t i)
 {
     delta(s, h, i);
-    fill(s->a, exp(-exp(h->own[0]) * log1p(exp(h->gates[i][1]))), h->width);
+    fill(s->a, exp(-exp(h->params[0]) * log1p(exp(h->gates[i][1]))), h->width);
 }
 
 /* A weaker lookup, by s, and queries corrected by d: o_i = (q - d s k) S_i */
 static void comba(Step *s, const Head *h, size_t i)
 {
     gated_delta(s, h, i);
-    scale(s->find, sigmoid(h->own[1]), s->find, h->width);
-    add(s->q, -h->own[2], s->find, h->width);
+    scale(s->find, sigmoid(h->params[1]), s->find, h->width);
+    add(s->q, -h->params[2], s->find, h->width);
 }
 
 /* Several steps of gated_delta: only the first decays, and the last has the query, key and
@@ -486,7 +486,7 @@ static void deltaproduct(const Head *h)
 static void timesteps(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        s->a[c] = exp(fmax(-exp(h->own[0]) * log1p(exp(h->gates[i][c])), -2.5));
+        s->a[c] = exp(fmax(-exp(h->params[0]) * log1p(exp(h->gates[i][c])), -2.5));
 }
 
 /* The delta rule, with a decay for each feature. */
@@ -512,14 +512,14 @@ static void gdn2(Step *s, const Head *h, size_t i)
 static void rwkv7(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        s->erase[c] = h->own[c] * s->k[c];
+        s->erase[c] = h->params[c] * s->k[c];
     normalise(s->erase, s->erase, h->width);
     for (size_t c = 0; c < h->width; c++) {
         double rate = sigmoid(h->gates[i][h->width + c]);
         s->a[c] = exp(-sigmoid(h->gates[i][c]) / sqrt(exp(1)));
         s->find[c] = s->erase[c] / s->a[c];
         s->erase[c] *= rate;
-        s->k[c] *= 1 + (rate - 1) * h->own[h->width + c];
+        s->k[c] *= 1 + (rate - 1) * h->params[h->width + c];
         s->q[c] *= sqrt((double)h->width);
     }
 }
@@ -528,7 +528,7 @@ static void rwkv7(Step *s, const Head *h, size_t i)
 static void mamba2(Step *s, const Head *h, size_t i)
 {
     double t = log1p(exp(h->gates[i][0]));
-    fill(s->a, exp(-exp(h->own[0]) * t), h->width);
+    fill(s->a, exp(-exp(h->params[0]) * t), h->width);
     scale(s->k, t, s->k, h->width);
 }
 
@@ -537,7 +537,7 @@ static void mamba2_whole(const Head *h)
 {
     recurrence(h, mamba2);
     for (size_t i = 0; i < h->length; i++)
-        add(h->out[i], h->own[1], h->v[i], h->width);
+        add(h->out[i], h->params[1], h->v[i], h->width);
 }
 
 /* Turns the planes of x by the angles of all steps up to i. */
@@ -572,7 +572,7 @@ static void mamba3_whole(const Head *h)
         mamba2(&s, h, i);
         scale(s.k, share, s.k, h->width);
         take_step(state, h->out[i], &s, h->width);
-        add(h->out[i], h->own[1], h->v[i], h->width);
+        add(h->out[i], h->params[1], h->v[i], h->width);
         before = last;
     }
     free(state);
@@ -586,7 +586,7 @@ static size_t bucket(const double *x, size_t round, const Head *h)
     size_t half = h->options->buckets / 2, best = 0;
     double longest = -INFINITY;
     for (size_t b = 0; b < 2 * half; b++) {
-        const double *direction = h->own + (round * half + b % half) * h->width;
+        const double *direction = h->params + (round * half + b % half) * h->width;
         double along = (b < half ? 1 : -1) * dot(direction, x, h->width);
         if (along > longest) {
             longest = along;
@@ -662,7 +662,7 @@ static void compressed(const Head *h, size_t r, const double *e, const double *f
 static void linformer(const Head *h)
 {
     size_t r = h->options->rank;
-    compressed(h, r, h->own, h->own + r * h->options->segment);
+    compressed(h, r, h->params, h->params + r * h->options->segment);
 }
 
 /* One entry: the mean. */

@@ -14,7 +14,7 @@ typedef struct ReferenceHead {
     bool rotary;          /* RoPE encodes positions */
     double **q, **k, **v; /* (T, D) */
     double **gates;       /* (T, gates) what a linear layer computed for each position */
-    double *own;          /* the head's own parameters */
+    double *params;       /* (param_count) */
     double **out;         /* (T, D) zero at first */
 } ReferenceHead;
 

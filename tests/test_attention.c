@@ -34,15 +34,15 @@ static double **formula_of(const Case *c, bool rotary)
                            .options = head->options,
                            .rotary = rotary,
                            .out = reference_matrix(length, width)};
-    double **const own = copy_rows(c->at[OWN], 1, c->own, c->own);
+    double **const params = copy_rows(c->at[PARAMS], 1, c->param_count, c->param_count);
     plain.q = copy_rows(case_columns(c, QKV, 0), length, width, head->stride);
     plain.k = copy_rows(case_columns(c, QKV, 1), length, width, head->stride);
     plain.v = copy_rows(case_columns(c, QKV, 2), length, width, head->stride);
     plain.gates = copy_rows(case_columns(c, GATES, 0), length, c->gates, head->gates_stride);
-    plain.own = own[0];
+    plain.params = params[0];
     ck_assert_msg(reference_run(c->kind->name, &plain), "%s has no formula in %s",
                   c->kind->name, "tests/reference.c");
-    free(own), free(plain.q), free(plain.k), free(plain.v), free(plain.gates);
+    free(params), free(plain.q), free(plain.k), free(plain.v), free(plain.gates);
     return plain.out;
 }
 
@@ -177,8 +177,8 @@ static void check_whole(const Case *c)
     check_columns(c, DQKV, 3, c->head.width);
     if (c->gates)
         check_columns(c, DGATES, 1, c->gates);
-    for (size_t i = 0; i < c->own; i++)
-        ck_assert(isfinite(c->at[DOWN][i]));
+    for (size_t i = 0; i < c->param_count; i++)
+        ck_assert(isfinite(c->at[DPARAMS][i]));
     case_check_guards(c);
 }
 

@@ -49,14 +49,14 @@ static size_t variables_of(const Case *c, Variable *list)
                                    .rows = head->length,
                                    .columns = c->gates,
                                    .stride = head->gates_stride};
-    if (c->own && !c->kind->params_random)
-        list[count++] = (Variable){.name = "own",
-                                   .at = c->at[OWN],
-                                   .gradient = c->at[DOWN],
+    if (c->param_count && !c->kind->params_random)
+        list[count++] = (Variable){.name = "params",
+                                   .at = c->at[PARAMS],
+                                   .gradient = c->at[DPARAMS],
                                    .base = 1,
                                    .rows = 1,
-                                   .columns = c->own,
-                                   .stride = c->own};
+                                   .columns = c->param_count,
+                                   .stride = c->param_count};
     return count;
 }
 

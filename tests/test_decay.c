@@ -1,6 +1,6 @@
 /* Building blocks of kinds with decay and the delta rule: triangular systems and logarithms.
  * test_attention.c tests the kinds. */
-#include "src/attention/triangle.h"
+#include "src/attention/chunkwise.h"
 #include "src/math/random.h"
 #include "src/math/vector.h"
 #include "tests/tests.h"

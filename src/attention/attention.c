@@ -1,5 +1,6 @@
 #include "src/attention/attention.h"
 #include "src/base/memory.h"
+#include "src/layers/rotary.h"
 #include "src/math/team.h"
 #include "src/math/vector.h"
 
@@ -49,6 +50,24 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
     if (data->dgates)
         rows.dgates += first * head->gates_stride;
     return rows;
+}
+
+void attention_rotate(real *x, size_t position, const AttentionHead *head)
+{
+    if (head->rotary)
+        rotary_turn(x, head->rotary + position * head->width, head->width, false);
+}
+
+void attention_rotate_back(real *dx, size_t position, const AttentionHead *head)
+{
+    if (head->rotary)
+        rotary_turn(dx, head->rotary + position * head->width, head->width, true);
+}
+
+void attention_rotated_copy(real *to, const real *x, size_t position, const AttentionHead *head)
+{
+    memcpy(to, x, head->width * sizeof(real));
+    attention_rotate(to, position, head);
 }
 
 size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes)

@@ -46,19 +46,21 @@ typedef struct AttentionHead {
     Dropout dropout;      /* of attention weights, for kinds that have them */
 } AttentionHead;
 
-/* The tensors a kind reads and writes; pointers are at the head's first position. */
+/* The tensors a kind reads and writes; pointers are at the head's first position. Rows are
+ * head->stride apart, those of the output head->out_stride, those of gates gates_stride. */
 typedef struct AttentionData {
-    const real *q, *k, *v;
-    const real *gates;  /* (T, kind->gates): outputs of a linear layer */
-    const real *params; /* the head's kind->param_count parameters */
-    real *out;          /* read by backward */
-    real *saved;        /* activations that forward saves for backward */
-    real *scratch;
-    /* The state before the first position, replaced by the one after the last; or NULL. */
+    const real *q, *k, *v; /* (T, D) */
+    const real *gates;     /* (T, kind->gates): outputs of a linear layer */
+    const real *params;    /* (kind->param_count) of the head */
+    real *out;             /* (T, D) read by backward */
+    real *saved;           /* (memory.saved) what forward saves for backward */
+    real *scratch;         /* (memory.scratch) */
+    /* (memory.state) The state before the first position, replaced by the one after the last;
+     * or NULL. */
     real *carry;
     /* backward only, NULL in forward: all are overwritten, except dparams, which accumulate */
-    const real *dout;
-    real *dq, *dk, *dv, *dgates, *dparams;
+    const real *dout;                      /* (T, D) */
+    real *dq, *dk, *dv, *dgates, *dparams; /* as q, k, v, gates and params */
 } AttentionData;
 
 /* Whether the state may be carried from one context window to the next. */
@@ -139,12 +141,19 @@ real attention_scale(const AttentionHead *head);
 AttentionData attention_rows(const AttentionData *data, size_t first,
                              const AttentionHead *head);
 
+/* RoPE for kinds that rotate q and k themselves, if there is any. The position is a row of
+ * head->rotary; a decoding step has only row 0. */
+void attention_rotate(real *x /* (D) */, size_t position, const AttentionHead *head);
+void attention_rotate_back(real *dx /* (D) */, size_t position, const AttentionHead *head);
+void attention_rotated_copy(real *to /* (D) */, const real *x /* (D) */, size_t position,
+                            const AttentionHead *head);
+
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
     size_t batch, length, heads, width;
     size_t layer, layers;
     const AttentionOptions *options;
-    const real *rotary;
+    const real *rotary; /* (T, D) or NULL */
     bool carries;
     size_t position;
     Dropout dropout;
@@ -166,14 +175,17 @@ AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes
 typedef struct AttentionBatch {
     const real *qkv;    /* (B*T, 3*H*D) */
     const real *gates;  /* (B*T, attention_gates) */
-    const real *params; /* attention_param_count */
+    const real *params; /* (attention_param_count) */
     real *out;          /* (B*T, H*D) */
-    real *saved, *scratch;
-    /* Decoding states, or states carried between windows; NULL: windows start from zero. */
+    real *saved;        /* (attention_memory.saved) */
+    real *scratch;      /* (attention_memory.scratch) */
+    /* (attention_memory.state) Decoding states, or states carried between windows; NULL:
+     * windows start from zero. */
     real *states;
-    const real *dout;
-    real *dqkv, *dgates;
-    real *dparams; /* accumulates */
+    const real *dout; /* (B*T, H*D) */
+    real *dqkv;       /* (B*T, 3*H*D) */
+    real *dgates;     /* (B*T, attention_gates) */
+    real *dparams;    /* (attention_param_count) accumulates */
 } AttentionBatch;
 
 void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,

@@ -1,7 +1,6 @@
 #include "src/attention/bucket_attention.h"
+#include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
-#include "src/attention/turned.h"
 #include "src/math/gemm.h"
 
 #define TILE    ((size_t)28) /* two strips of gemm's AVX-512 kernel */
@@ -12,7 +11,7 @@ size_t bucket_near(const AttentionHead *head)
     return head->options->near < head->length ? head->options->near : head->length;
 }
 
-Bucket bucket_take(Arena *arena, const AttentionHead *head)
+Bucket bucket_lay_out(Arena *arena, const AttentionHead *head)
 {
     Bucket b = {.head = head, .near = bucket_near(head)};
     size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
@@ -29,17 +28,15 @@ real bucket_key_scale(const real *q, size_t width)
     return 1 / (real)sqrt((double)square * (double)width);
 }
 
-void bucket_load(Bucket *b, const SortedBuckets *sorted, size_t index, const real *q,
-                 const real *v)
+void bucket_load(Bucket *b, const int32_t *order, size_t count, const real *q, const real *v)
 {
     size_t width = b->head->width, stride = b->head->stride;
-    const int32_t *start = sorted->starts + index;
-    b->order = sorted->order + start[0];
-    b->count = (size_t)(start[1] - start[0]);
+    b->order = order;
+    b->count = count;
     for (size_t i = 0; i < b->count; i++) {
         size_t position = (size_t)b->order[i];
         b->scale[i] = bucket_key_scale(q + position * stride, width);
-        turned_copy(b->q + i * width, q + position * stride, position, b->head);
+        attention_rotated_copy(b->q + i * width, q + position * stride, position, b->head);
         memcpy(b->v + i * width, v + position * stride, width * sizeof *v);
     }
     size_t rest = (TILE - b->count % TILE) % TILE;
@@ -103,7 +100,7 @@ static void weigh_row(const Bucket *b, const Tile *t, size_t row, real *max, rea
     const real *scale = b->scale + t->key + seen.first;
     for (size_t j = 0; j < seen.count; j++)
         scores[j] *= scale[j];
-    real factor = running_absorb(scores, seen.count, max, sum);
+    real factor = online_softmax_absorb(scores, seen.count, max, sum);
     for (size_t i = 0; i < b->head->width; i++)
         out[i] *= factor;
     clear_unseen(p, seen, t->keys);

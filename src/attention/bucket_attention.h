@@ -7,14 +7,14 @@
 #ifndef LINNET_BUCKET_ATTENTION_H
 #define LINNET_BUCKET_ATTENTION_H
 
-#include "src/attention/buckets.h"
+#include "src/attention/attention.h"
 #include "src/base/memory.h"
 
 typedef struct Bucket {
     const AttentionHead *head;
     size_t near;
     size_t count;         /* positions, */
-    const int32_t *order; /* these */
+    const int32_t *order; /* (count) these */
     real *q, *v;          /* (rows, D), q rotated */
     real *scale;          /* (rows) 1 / (sqrt(D) |q|): s_ij is q_i . q_j times that of j */
     real *dq, *dv;        /* (rows, D) */
@@ -25,13 +25,13 @@ typedef struct Bucket {
 
 /* The earlier positions of its bucket that a position sees at most. */
 size_t bucket_near(const AttentionHead *head);
-Bucket bucket_take(Arena *arena, const AttentionHead *head);
+Bucket bucket_lay_out(Arena *arena, const AttentionHead *head);
 /* 1 / (sqrt(D) |q|), the factor that makes a key of a query. */
 real bucket_key_scale(const real *q, size_t width);
 
-/* Loads the bucket of this index. */
-void bucket_load(Bucket *b, const SortedBuckets *sorted, size_t index, const real *q,
-                 const real *v);
+/* Loads a bucket, whose positions are ORDER. */
+void bucket_load(Bucket *b, const int32_t *order /* (count) */, size_t count,
+                 const real *q /* (T, D) */, const real *v /* (T, D) */);
 /* Adds to the outputs, relative to the largest scores, and to their sums: (T) each. */
 void bucket_forward(const Bucket *b, real *out, real *max, real *sum);
 /* Adds to dq, before RoPE is turned back, and dv. For each position: the logarithm of its final

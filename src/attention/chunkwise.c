@@ -10,6 +10,97 @@ void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, 
         gemm(m, n, k, 1, a, b, GEMM_SET, c, c_stride);
 }
 
+/* --- products with a triangle --- */
+
+#define BAND ((size_t)32)
+
+static size_t band_rows(Triangle m, size_t first)
+{
+    return m.rows - first < BAND ? m.rows - first : BAND;
+}
+
+/* In a band's own square. */
+static void clear_above_diagonal(Triangle m, size_t first)
+{
+    size_t count = band_rows(m, first);
+    for (size_t i = 0; i < count; i++) {
+        real *row = m.at + (first + i) * m.stride + first;
+        for (size_t j = 0; j < count; j++)
+            row[j] = j > i ? 0 : row[j];
+    }
+}
+
+void triangle_product(Triangle m, Factor a, Factor b, size_t width)
+{
+    for (size_t first = 0; first < m.rows; first += BAND) { /* bands of columns */
+        Factor b_band = transposed(b.at + first * b.stride, b.stride);
+        gemm(m.rows - first, band_rows(m, first), width, 1,
+             plain(a.at + first * a.stride, a.stride), b_band, GEMM_SET,
+             m.at + first * m.stride + first, m.stride);
+        clear_above_diagonal(m, first);
+    }
+}
+
+void triangle_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width)
+{
+    for (size_t first = 0; first < m.rows; first += BAND) {
+        size_t count = band_rows(m, first);
+        gemm(count, width, first + count, 1, plain(m.at + first * m.stride, m.stride), x,
+             GEMM_ADD, y + first * y_stride, y_stride);
+    }
+}
+
+void triangle_transposed_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width)
+{
+    for (size_t first = 0; first < m.rows; first += BAND)
+        gemm(band_rows(m, first), width, m.rows - first, 1,
+             transposed(m.at + first * m.stride + first, m.stride),
+             plain(x.at + first * x.stride, x.stride), GEMM_ADD, y + first * y_stride,
+             y_stride);
+}
+
+/* Rows of a block are solved one by one; the rest are products with solved rows. Products with
+ * this few rows need no packing. */
+#define BLOCK ((size_t)8)
+
+static size_t block_rows(Triangle l, size_t first)
+{
+    return l.rows - first < BLOCK ? l.rows - first : BLOCK;
+}
+
+void triangle_solve(Triangle l, real *x, size_t stride, size_t width)
+{
+    for (size_t first = 0; first < l.rows; first += BLOCK) {
+        size_t end = first + block_rows(l, first);
+        /* X -= L X, with the solved rows above */
+        if (first > 0)
+            gemm(end - first, width, first, -1, plain(l.at + first * l.stride, l.stride),
+                 plain(x, stride), GEMM_ADD, x + first * stride, stride);
+        for (size_t i = first + 1; i < end; i++)
+            for (size_t j = first; j < i; j++)
+                vector_add_scaled(x + i * stride, x + j * stride, -l.at[i * l.stride + j],
+                                  width);
+    }
+}
+
+void triangle_solve_transposed(Triangle l, real *x, size_t stride, size_t width)
+{
+    size_t blocks = (l.rows + BLOCK - 1) / BLOCK;
+    for (size_t first = blocks * BLOCK; first > 0;) {
+        first -= BLOCK;
+        size_t end = first + block_rows(l, first);
+        /* X -= L^T X, with the solved rows below */
+        if (end < l.rows)
+            gemm(end - first, width, l.rows - end, -1,
+                 transposed(l.at + end * l.stride + first, l.stride),
+                 plain(x + end * stride, stride), GEMM_ADD, x + first * stride, stride);
+        for (size_t i = end; i-- > first;)
+            for (size_t j = i + 1; j < end; j++)
+                vector_add_scaled(x + i * stride, x + j * stride, -l.at[j * l.stride + i],
+                                  width);
+    }
+}
+
 /* --- memory --- */
 
 /* The struct of any recurrence, whose type the driver does not know. */
@@ -37,7 +128,7 @@ static size_t chunk_positions(const AttentionHead *head)
 }
 
 /* Memory for the rows of a chunk. */
-static void take_rows(Chunk *c, Arena *arena, const AttentionHead *head)
+static void lay_out_rows(Chunk *c, Arena *arena, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     size_t all = 3 * head->width + recurrence->expansion->gates;
@@ -49,7 +140,7 @@ static void take_rows(Chunk *c, Arena *arena, const AttentionHead *head)
     c->head = &c->inner;
 }
 
-static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
+static Chunk *lay_out(Work *work, Arena *arena, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     Chunk *c = &work->chunk;
@@ -60,21 +151,21 @@ static Chunk *take(Work *work, Arena *arena, const AttentionHead *head)
                  .width = head->width,
                  .features = features_of(head)};
     if (recurrence->expansion)
-        take_rows(c, arena, head);
+        lay_out_rows(c, arena, head);
     c->state_reals = c->features * (c->width + recurrence->sums);
     c->p.stride = c->a.stride = chunk;
     ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
     ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
     c->dstate = arena_reals(arena, c->state_reals);
     c->states = arena_reals(arena, recurrence->span * c->state_reals);
-    recurrence->take(c, arena);
+    recurrence->lay_out(c, arena);
     return c;
 }
 
-static Chunk *take_scratch(Work *work, const AttentionData *data, const AttentionHead *head)
+static Chunk *lay_out_scratch(Work *work, const AttentionData *data, const AttentionHead *head)
 {
     Arena arena = arena_over(data->scratch);
-    return take(work, &arena, head);
+    return lay_out(work, &arena, head);
 }
 
 static size_t span_positions(const AttentionHead *head)
@@ -98,7 +189,7 @@ AttentionMemory chunkwise_memory(const AttentionHead *head)
 {
     Work work;
     Arena arena = {0};
-    size_t state = take(&work, &arena, head)->state_reals;
+    size_t state = lay_out(&work, &arena, head)->state_reals;
     size_t states = span_count(head) - (head->carries ? 0 : 1);
     return (AttentionMemory){.saved = saved_rows(head) + states * state,
                              .scratch = arena_used_reals(&arena),
@@ -186,10 +277,10 @@ static void move_to(Chunk *c, const AttentionData *data, size_t start, size_t sl
     c->ahead = (ptrdiff_t)next - (ptrdiff_t)start;
     c->next_rows = rows_at(head, next);
     c->slot = slot;
-    c->again = false;
+    c->slot_filled = false;
     c->state = c->states + slot * c->state_reals;
-    c->from_zeros = start == 0 && !head->carries;
-    c->unread = start + c->rows == head->length;
+    c->state_is_zero = start == 0 && !head->carries;
+    c->is_last = start + c->rows == head->length;
     if (head->kind->recurrence->expansion)
         expand(c);
     c->p.rows = c->a.rows = c->rows;
@@ -214,7 +305,7 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->recurrence;
     Work work;
-    Chunk *c = take_scratch(&work, data, head);
+    Chunk *c = lay_out_scratch(&work, data, head);
     size_t bytes = c->state_reals * sizeof(real), span = span_positions(head);
     if (head->carries)
         memcpy(c->states, data->carry, bytes);
@@ -222,12 +313,12 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
         memset(c->states, 0, bytes);
     for (size_t start = 0; start < head->length; start += chunk_positions(head)) {
         move_upwards(c, data, start, 0);
-        if (start % span == 0 && !c->from_zeros)
+        if (start % span == 0 && !c->state_is_zero)
             memcpy(saved_state(c, data, start / span), c->state, bytes);
         recurrence->load(c);
         recurrence->read(c);
         collect_outputs(c);
-        if (head->carries || !c->unread)
+        if (head->carries || !c->is_last)
             recurrence->advance(c, c->state);
     }
     if (head->carries)
@@ -259,7 +350,7 @@ static void span_backward(Chunk *c, const AttentionData *data, size_t first)
     recompute_states(c, data, first, chunks);
     for (size_t slot = chunks; slot-- > 0;) {
         move_downwards(c, data, first + slot * chunk, slot);
-        c->again = slot + 1 < chunks;
+        c->slot_filled = slot + 1 < chunks;
         recurrence->load(c);
         recurrence->backward(c, c->dstate);
         collect_gradients(c);
@@ -269,7 +360,7 @@ static void span_backward(Chunk *c, const AttentionData *data, size_t first)
 void chunkwise_backward(const AttentionData *data, const AttentionHead *head)
 {
     Work work;
-    Chunk *c = take_scratch(&work, data, head);
+    Chunk *c = lay_out_scratch(&work, data, head);
     vector_zero(c->dstate, c->state_reals);
     for (size_t span = span_count(head); span-- > 0;) {
         if (span == 0 && !head->carries)
@@ -287,7 +378,7 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     Work work;
     AttentionHead one = *head;
     one.length = 1;
-    Chunk *c = take_scratch(&work, data, &one);
+    Chunk *c = lay_out_scratch(&work, data, &one);
     move_upwards(c, data, 0, 0);
     const AttentionData rows = c->data;
     c->rows = 1;

@@ -14,9 +14,33 @@
 #define LINNET_CHUNKWISE_H
 
 #include "src/attention/attention.h"
-#include "src/attention/triangle.h"
 #include "src/base/memory.h"
+#include "src/math/gemm.h"
 #include "src/math/vector.h"
+
+/* --- products with the lower triangle of a square matrix, such as the causal scores inside a
+ * chunk. They work band by band, so most of the empty half costs nothing. Entries above the
+ * diagonal are zero inside a band's own square, and are neither written nor read elsewhere. */
+
+typedef struct Triangle {
+    real *at; /* (rows, rows), stride apart */
+    size_t rows, stride;
+} Triangle;
+
+/* M = tril(A B^T), with A and B (rows, width). X and Y are (rows, width), too. */
+void triangle_product(Triangle m, Factor a, Factor b, size_t width);
+
+/* Y += M X      and      Y += M^T X */
+void triangle_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
+void triangle_transposed_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
+
+/* X := (I + L)^-1 X    and    X := (I + L)^-T X.  Such systems arise when what a position
+ * writes depends on what the earlier ones have written. L is strictly lower triangular: only
+ * entries below the diagonal are read. I + L is never inverted. */
+void triangle_solve(Triangle l, real *x, size_t stride, size_t width);
+void triangle_solve_transposed(Triangle l, real *x, size_t stride, size_t width);
+
+/* --- chunks --- */
 
 /* Several rows of a recurrence for each position. In memory a row is its q, k, v and gates. */
 typedef struct ChunkExpansion {
@@ -37,15 +61,15 @@ typedef struct Chunk {
     const AttentionHead *head;
     size_t width, features; /* D and F */
     AttentionData data;     /* pointers are at the chunk's first position */
-    Factor v, dout;         /* its rows of these */
+    Factor v, dout;         /* (rows, D) of these */
     size_t start, rows;     /* its first position, and how many it has */
     ptrdiff_t ahead;        /* positions from here to the chunk that is processed next, */
     size_t next_rows;       /* and how many that has */
     size_t slot;            /* backward: its index in the span */
-    bool again;             /* backward returns to it: what it left in its slot is there */
+    bool slot_filled;       /* backward: its slot still holds what load() left there */
     real *state;            /* (F, D), then the sums, at its start */
-    bool from_zeros;        /* that state is zero */
-    bool unread;            /* nothing reads the state at its end: the gradient is zero */
+    bool state_is_zero;     /* that state is zero */
+    bool is_last;           /* nothing reads the state at its end: the gradient is zero */
 
     /* memory for any use */
     real *q, *k;   /* (rows, F) */
@@ -55,12 +79,12 @@ typedef struct Chunk {
     const AttentionHead *outer; /* the head of the positions */
     size_t each;                /* rows of a position */
     AttentionHead inner;        /* with an expansion: the head of the rows, */
-    real *expanded, *dexpanded; /* its rows and their gradients, */
-    real *out, *out_gradients;  /* the outputs of all, and their gradients, */
+    real *expanded, *dexpanded; /* (rows, 3 D + gates) its rows and their gradients, */
+    real *out, *out_gradients;  /* (rows, D) the outputs of all, and their gradients, */
     AttentionData positions;    /* and the tensors of the chunk's positions */
     size_t state_reals;
-    real *states; /* at the starts of a span's chunks */
-    real *dstate;
+    real *states; /* (span, state_reals) at the starts of a span's chunks */
+    real *dstate; /* (state_reals) */
 } Chunk;
 
 /* The most bytes that the struct of a recurrence takes; each file asserts that its own fits. */
@@ -76,7 +100,7 @@ typedef struct Recurrence {
     const ChunkExpansion *expansion; /* NULL: a row is a position */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */
-    void (*take)(void *work, Arena *arena);
+    void (*lay_out)(void *work, Arena *arena);
     /* Loads what advance(), read() and backward() need. */
     void (*load)(void *work);
     /* Computes the outputs of the chunk. */

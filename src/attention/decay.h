@@ -6,29 +6,6 @@
 
 #include "src/attention/chunkwise.h"
 
-/* Of kinds with step sizes, what a position adds to the state a_i S_(i-1):
- *
- *   own k_i^T v_i + before a_i k_(i-1)^T v_(i-1)
- *
- * or the gradients of these numbers. */
-typedef struct DecayStep {
-    real g; /* log a */
-    real own, before;
-} DecayStep;
-
-typedef struct DecaySteps {
-    size_t gates; /* per position, besides one for each plane of a trapezoid */
-    /* Each position adds the pair of the position before, too; and queries and keys are rotated
-     * in D/2 planes, by angles that accumulate over the positions. */
-    bool trapezoid;
-    /* Computes the step of a position, and the angles, from its gates and the head's own
-     * parameters. Backward turns the gradients into those of the gates, and adds to that of the
-     * parameters. */
-    DecayStep (*load)(real *angles, const real *gates, const real *params, size_t planes);
-    void (*backward)(real *dgates, DecayStep d, const real *dangles, const real *gates,
-                     const real *params, real *dparams, size_t planes);
-} DecaySteps;
-
 typedef struct DecayRule {
     /* The delta rule: the first gate is the logit of beta; queries and keys get the length 1.
      */
@@ -48,7 +25,11 @@ typedef struct DecayRule {
     /* Or a step size per position, which sets its decay and its weight in the state; the value
      * times the own parameter DECAY_SKIP is added to the output. Without constant, logarithms
      * and steps the decay is 1. */
-    const DecaySteps *steps;
+    bool steps;
+    /* With steps: each position adds the pair of the position before, too; and queries and keys
+     * are rotated in D/2 planes, by angles that accumulate over the positions. The recurrence
+     * is then decay_trapezoid_recurrence. */
+    bool trapezoid;
 } DecayRule;
 
 enum { DECAY_SKIP = 1 };
@@ -76,5 +57,47 @@ double decay_flop(const AttentionHead *head);
     {                                                                                         \
         __VA_ARGS__                                                                           \
     }
+
+/* --- step sizes: mamba.c computes what they change in decay.c ---
+ *
+ *   S_i = a_i S_(i-1) + current_i k_i^T v_i + previous_i a_i k_(i-1)^T v_(i-1)
+ *
+ * All later positions see a pair k_i, v_i of the chunk with the weight current_i +
+ * previous_(i+1), by which keys are multiplied; only position i itself sees it with current_i,
+ * on the diagonal of the scores. The pair before the chunk comes with the state and is added to
+ * it first. */
+
+enum { DECAY_CHUNK = 64 }; /* the most rows of a chunk */
+
+typedef struct Steps {
+    bool trapezoid;
+    size_t planes;            /* D/2 with the trapezoid rule, otherwise 0 */
+    real *current, *previous; /* (rows) weights of the own pair and of the one before; */
+    real *weights;            /* (rows) and of the keys */
+    real *diagonal;           /* (rows) backward: the gradient of the scores' diagonal */
+    real *keys;               /* (rows, D) rotated, without weights */
+    real *angles;             /* (rows, planes) in all, or backward their gradients */
+    real *cosines, *sines;    /* (rows, planes) */
+    real *state;              /* (D, D) with the pair before the chunk; or NULL */
+} Steps;
+
+Steps steps_lay_out(Arena *arena, const Chunk *chunk, bool trapezoid);
+
+/* Computes the decays and all else from the gates; g gets the logarithms. */
+void steps_load(const Steps *s, const Chunk *chunk, real *g /* (rows) */,
+                real *decay /* (rows) */);
+/* Rotates and weighs the chunk's keys, and adds the pair before it to a copy of its state. */
+void steps_load_keys(const Steps *s, const Chunk *chunk);
+/* Rotates rows of D numbers. */
+void steps_rotate(const Steps *s, const Chunk *chunk, real *x /* (rows, D) */, size_t stride,
+                  bool back);
+/* Writes the last key, value and angles behind the (D, D) of the state at the chunk's end. */
+void steps_end(const Steps *s, const Chunk *chunk, real *state);
+
+/* From the gradients of weighted keys, of the scores' diagonal and of log decays to those of
+ * the gates; dq and dk become those of queries and keys before they were rotated. ds is that of
+ * the state with the pair before the chunk, and becomes that of the state without. */
+void steps_backward(const Steps *s, const Chunk *chunk, const real *dg /* (rows) */,
+                    real *ds /* (D, D), and the rows behind it */);
 
 #endif

@@ -62,32 +62,33 @@ double features_flop(const AttentionHead *head)
 typedef struct Features {
     Chunk at; /* its queries and keys are features */
     const FeatureMap *map;
-    real scale;              /* of rows */
-    size_t leading;          /* how many features weigh a pair */
-    const real *angles;      /* rotate the numerator's features; or NULL */
-    real *q_above, *k_above; /* those of the numerator; the same memory if they do not differ */
-    real *dq, *dk;           /* (rows, F) */
-    real *dout;              /* (rows, D) gradient before the division */
-    real *n, *dn;            /* (rows) denominators, saved by forward, and their gradient */
-    real *z;                 /* (F) sum of the keys up to the current row */
+    real scale;         /* of rows */
+    size_t leading;     /* how many features weigh a pair */
+    const real *angles; /* rotate the numerator's features; or NULL */
+    real *q_numerator,
+        *k_numerator; /* those of the numerator; the same memory if they do not differ */
+    real *dq, *dk;    /* (rows, F) */
+    real *dout;       /* (rows, D) gradient before the division */
+    real *n, *dn;     /* (rows) denominators, saved by forward, and their gradient */
+    real *z;          /* (F) sum of the keys up to the current row */
 } Features;
 _Static_assert(sizeof(Features) <= CHUNKWISE_MOST, "the driver has room for it");
 
-static void take(void *work, Arena *arena)
+static void lay_out(void *work, Arena *arena)
 {
     Features *c = work;
     const Chunk at = c->at;
     *c = (Features){.at = at, .map = map_of(at.head), .leading = leading_of(at.head)};
-    ROWS_TAKE(arena, CHUNK * at.features, &c->q_above, &c->k_above, &c->dq, &c->dk);
+    ROWS_TAKE(arena, CHUNK * at.features, &c->q_numerator, &c->k_numerator, &c->dq, &c->dk);
     c->dout = arena_reals(arena, CHUNK * at.width);
     c->dn = arena_reals(arena, CHUNK);
     c->z = arena_reals(arena, at.features);
     c->scale = c->map->scale ? c->map->scale(at.head) : 1;
     c->angles = at.head->kind->turns_itself ? at.head->rotary : NULL;
     if (!c->angles && !c->map->share)
-        c->q_above = c->at.q;
+        c->q_numerator = c->at.q;
     if (!c->angles)
-        c->k_above = c->at.k;
+        c->k_numerator = c->at.k;
 }
 
 /* The chunk's rows of q or k, and their features. */
@@ -99,14 +100,14 @@ static FeatureRows rows_of(const Features *c, bool keys)
 }
 
 /* Rotates features for the numerator, if there are angles. */
-static void turn(const Features *c, real *above, const real *x)
+static void turn(const Features *c, real *numerator, const real *x)
 {
     if (!c->angles)
         return;
-    memcpy(above, x, c->at.rows * c->at.features * sizeof(real));
+    memcpy(numerator, x, c->at.rows * c->at.features * sizeof(real));
     for (size_t i = 0; i < c->at.rows; i++)
-        rotary_turn(above + i * c->at.features, c->angles + (c->at.start + i) * c->at.features,
-                    c->at.features, false);
+        rotary_turn(numerator + i * c->at.features,
+                    c->angles + (c->at.start + i) * c->at.features, c->at.features, false);
 }
 
 static void load_features(const Features *c, bool keys)
@@ -139,7 +140,7 @@ static void load_keys(void *work)
     Features *c = work;
     c->n = c->at.data.saved;
     load_features(c, true);
-    turn(c, c->k_above, c->at.k);
+    turn(c, c->k_numerator, c->at.k);
 }
 
 /* The queries, divided if every feature has its own denominator; leaves z at the chunk's end in
@@ -150,8 +151,8 @@ static void load_queries(Features *c)
     load_features(c, false);
     memcpy(c->z, z, c->at.features * sizeof(real));
     if (c->map->share)
-        c->map->share(c->q_above, c->z, c->at.q, c->at.k, c->at.rows, c->at.features);
-    turn(c, c->q_above, c->at.q);
+        c->map->share(c->q_numerator, c->z, c->at.q, c->at.k, c->at.rows, c->at.features);
+    turn(c, c->q_numerator, c->at.q);
 }
 
 /* --- forward --- */
@@ -175,8 +176,8 @@ static void sum_rows(real *restrict n, real *restrict z, const real *restrict q,
 static void multiply_pairs(const Features *c)
 {
     size_t stride = c->map->near ? c->at.head->stride : c->at.features;
-    triangle_product(c->at.p, plain(c->map->near ? c->at.data.q : c->q_above, stride),
-                     plain(c->map->near ? c->at.data.k : c->k_above, stride), c->leading);
+    triangle_product(c->at.p, plain(c->map->near ? c->at.data.q : c->q_numerator, stride),
+                     plain(c->map->near ? c->at.data.k : c->k_numerator, stride), c->leading);
 }
 
 /* Turns the products in P into weights; the denominators are their sums. */
@@ -214,8 +215,8 @@ static void read_state(void *work)
     else if (!map->share)
         sum_rows(c->n, c->z, c->at.q, c->at.k, c->at.rows, features);
     /* O = Q S + P V */
-    chunk_product(c->at.from_zeros, c->at.rows, width, features, plain(c->q_above, features),
-                  plain(c->at.state, width), out, stride);
+    chunk_product(c->at.state_is_zero, c->at.rows, width, features,
+                  plain(c->q_numerator, features), plain(c->at.state, width), out, stride);
     triangle_add(out, stride, c->at.p, c->at.v, width);
     if (!map->share)
         divide(c);
@@ -226,7 +227,7 @@ static void advance(void *work, real *state)
 {
     const Features *c = work;
     real *z = state + c->at.features * c->at.width;
-    gemm(c->at.features, c->at.width, c->at.rows, 1, transposed(c->k_above, c->at.features),
+    gemm(c->at.features, c->at.width, c->at.rows, 1, transposed(c->k_numerator, c->at.features),
          c->at.v, GEMM_ADD, state, c->at.width);
     for (size_t i = 0; i < c->at.rows; i++)
         vector_add_scaled(z, c->at.k + i * c->at.features, 1, c->at.features);
@@ -266,26 +267,26 @@ static void products_backward(const Features *c, real *ds)
 {
     size_t width = c->at.width, features = c->at.features, stride = c->at.head->stride;
     size_t rows = c->at.rows;
-    bool unread = c->at.unread;
+    bool is_last = c->at.is_last;
     real *dv = c->at.data.dv;
-    Factor q = plain(c->q_above, features), k = plain(c->k_above, features);
+    Factor q = plain(c->q_numerator, features), k = plain(c->k_numerator, features);
     Factor dout = plain(c->dout, width), v = c->at.v;
     pairs_backward(c, dout);
     /* dQ = dO S^T + A K */
-    chunk_product(c->at.from_zeros, rows, features, width, dout, transposed(c->at.state, width),
-                  c->dq, features);
+    chunk_product(c->at.state_is_zero, rows, features, width, dout,
+                  transposed(c->at.state, width), c->dq, features);
     if (!c->map->near)
         triangle_add(c->dq, features, c->at.a, k, c->leading);
     /* dK = V dS^T + A^T Q */
-    chunk_product(unread, rows, features, width, v, transposed(ds, width), c->dk, features);
+    chunk_product(is_last, rows, features, width, v, transposed(ds, width), c->dk, features);
     if (!c->map->near)
         triangle_transposed_add(c->dk, features, c->at.a, q, c->leading);
     /* dV = K dS + P^T dO */
-    chunk_product(unread, rows, width, features, k, plain(ds, width), dv, stride);
+    chunk_product(is_last, rows, width, features, k, plain(ds, width), dv, stride);
     triangle_transposed_add(dv, stride, c->at.p, dout, width);
     /* dS += Q^T dO */
     if (c->at.start > 0)
-        gemm(features, width, rows, 1, transposed(c->q_above, features), dout, GEMM_ADD, ds,
+        gemm(features, width, rows, 1, transposed(c->q_numerator, features), dout, GEMM_ADD, ds,
              width);
 }
 
@@ -320,7 +321,7 @@ static void denominators_backward(const Features *c, real *dz)
 {
     memcpy(c->z, c->at.state + c->at.features * c->at.width, c->at.features * sizeof(real));
     if (c->map->share)
-        c->map->share_backward(c->dq, c->dk, dz, c->q_above, c->z, c->at.k, c->at.rows,
+        c->map->share_backward(c->dq, c->dk, dz, c->q_numerator, c->z, c->at.k, c->at.rows,
                                c->at.features);
     else if (c->map->weigh)
         sums_before_backward(c, dz);
@@ -367,20 +368,20 @@ static void step(void *work)
     load_keys(c);
     load_features(c, false);
     if (c->map->share)
-        c->map->share(c->q_above, z, c->at.q, c->at.k, 1, features);
+        c->map->share(c->q_numerator, z, c->at.q, c->at.k, 1, features);
     else
         sum_rows(&n, z, c->at.q, c->at.k, 1, features);
     real inverse = 1 / (n + c->map->epsilon);
-    turn(c, c->q_above, c->at.q);
+    turn(c, c->q_numerator, c->at.q);
     vector_zero(out, width);
     for (size_t i = 0; i < features; i++) {
-        vector_add_scaled(state + i * width, c->at.data.v, c->k_above[i], width);
-        vector_add_scaled(out, state + i * width, c->q_above[i] * inverse, width);
+        vector_add_scaled(state + i * width, c->at.data.v, c->k_numerator[i], width);
+        vector_add_scaled(out, state + i * width, c->q_numerator[i] * inverse, width);
     }
 }
 
-/* The state takes in a chunk whose keys and values are kept in rows. */
-static void take_in(Features c, const real *kept, real *state)
+/* The state absorbs a chunk whose keys and values are kept in rows. */
+static void absorb_chunk(Features c, const real *kept, real *state)
 {
     AttentionHead rows = *c.at.head;
     rows.stride = c.at.features;
@@ -394,7 +395,7 @@ static void take_in(Features c, const real *kept, real *state)
 }
 
 /* The keys and values of a chunk are kept behind the sums, a row for each position. When the
- * next chunk begins, the state takes them in. */
+ * next chunk begins, the state absorbs them. */
 static void near_step(void *work)
 {
     Features *c = work;
@@ -403,7 +404,7 @@ static void near_step(void *work)
     size_t last = c->at.head->position % CHUNK;
     real *z = state + features * width, *kept = z + features, *p = c->at.p.at;
     if (last == 0 && c->at.head->position > 0)
-        take_in(*c, kept, state);
+        absorb_chunk(*c, kept, state);
     memcpy(kept + last * features, c->at.data.k, width * sizeof(real));
     memcpy(kept + last * features + width, c->at.data.v, width * sizeof(real));
     for (size_t j = 0; j <= last; j++)
@@ -420,7 +421,7 @@ static void near_step(void *work)
 
 #define FUNCTIONS                                                                        \
     .chunk = CHUNK, .span = SPAN, .features = features_of, .sums = 1, .saves_row = true, \
-    .take = take, .load = load_keys, .read = read_state, .advance = advance,             \
+    .lay_out = lay_out, .load = load_keys, .read = read_state, .advance = advance,       \
     .backward = backward
 
 const Recurrence features_recurrence = {FUNCTIONS, .step = step};

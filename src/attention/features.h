@@ -13,12 +13,12 @@ typedef struct FeatureRows {
     const Chunk *of;
     bool keys;     /* rows of k, otherwise of q */
     const real *x; /* (rows, D), head->stride apart */
-    real *dx;      /* like x; backward overwrites it */
+    real *dx;      /* (rows, D) like x; backward overwrites it */
     real *y;       /* (rows, F) features */
     real *dy;      /* (rows, F) their gradient, which backward may overwrite */
 } FeatureRows;
 
-/* y = f(scale x), for one row. */
+/* y = f(scale x), for one row: x (D), y (F). */
 typedef struct FeatureRow {
     void (*forward)(real *y, const real *x, real scale, size_t width);
     void (*backward)(real *dx, const real *dy, const real *y, const real *x, real scale,
@@ -70,15 +70,10 @@ double features_flop(const AttentionHead *head);
         __VA_ARGS__                                                                           \
     }
 
-/* --- for writing maps --- */
-
 /* The scale 1/sqrt(D) of a product, shared between q and k. */
 static inline real feature_half_scale(const AttentionHead *head)
 {
     return 1 / (real)sqrt(sqrt((double)head->width));
 }
-
-/* exp(scale x) with clipped arguments, and softmax over the features of a row. */
-extern const FeatureRow feature_exp, feature_softmax;
 
 #endif

@@ -1,12 +1,45 @@
-/* Gated linear attention with one data-dependent decay per position and head,
+/* Linear attention with a state that fades:
  *
- *   S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D),    a_i = sigmoid(gate)^(1/16)
+ *   S_i = a_i S_(i-1) + k_i^T v_i,    o_i = q_i S_i / sqrt(D)
  *
- *  The root keeps decays near 1: for a gate of 0 it is 0.958, a half-life of 16 positions. */
+ *   retention   a = 1 - 2^-(5+h)             in head h          RetNet, Sun et al. 2023
+ *   gated       a_i = sigmoid(gate)^(1/16)   per head
+ *   gla         a_i = sigmoid(gates)^(1/16)  per feature        Yang et al. 2023
+ *   hgrn2       a_i = l + (1 - l) sigmoid(k_i) per feature      Qin et al. 2024
+ *
+ * Retention fades at a fixed rate: a half-life of 22 positions in the first head, and twice
+ * that in each further one, as long as floats tell the factor from 1: 20 heads fade. So slow a
+ * decay hardly encodes positions, so a position encoding is on by default. The root of gated
+ * and gla keeps decays near 1: for a gate of 0 it is 0.958, a half-life of 16 positions. The
+ * decays of features multiply the rows of the state.
+ *
+ * HGRN2 has no keys apart from the decays: a row forgets as much as is written into it, so 1 -
+ * a_i takes the place of k_i, and silu(q_i) that of q_i. The lower bound l of the decay rises
+ * from layer to layer, so that later layers remember longer: it is the share of the layers
+ * below, and at least 1/12.
+ *
+ * retention and gated use decay.c, gla and hgrn2 rowwise.c. */
 #include "src/attention/decay.h"
-#include "src/math/vector.h"
+#include "src/attention/rowwise.h"
+#include "src/layers/activation.h"
 
 #define ROOT ((real)16)
+
+/* --- retention --- */
+
+static real decay(const AttentionHead *head)
+{
+    return (real)(1 - exp2(-5 - (double)head->index));
+}
+
+const AttentionKind attention_retention = {
+    DECAY_KIND(.constant = decay),
+    .name = "retention",
+    .help = "RetNet retention: linear attention with a fixed decay per head",
+    .wants_gate = true,
+};
+
+/* --- gated --- */
 
 static void logarithms(real *g, const real *raw, const real *params, size_t count)
 {
@@ -31,4 +64,84 @@ const AttentionKind attention_gated = {
     .help = "gated linear attention with one data-dependent decay per position",
     .knows_positions = true,
     .wants_gate = true,
+};
+
+/* --- gla --- */
+
+static void gla_load(const RowwiseRow *row, const AttentionData *data,
+                     const AttentionHead *head)
+{
+    real scale = attention_scale(head);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        row->g[j] = vector_log_sigmoid(data->gates[j]) / ROOT;
+        row->q[j] = scale * data->q[j];
+        row->k[j] = data->k[j];
+    }
+}
+
+static void gla_backward(const RowwiseRow *d, const AttentionData *data,
+                         const AttentionHead *head)
+{
+    real scale = attention_scale(head);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        data->dgates[j] = d->g[j] * vector_sigmoid(-data->gates[j]) / ROOT;
+        d->q[j] *= scale;
+    }
+}
+
+static size_t gates_per_feature(const AttentionHead *head)
+{
+    return head->width;
+}
+
+const AttentionKind attention_gla = {
+    ROWWISE_KIND(.load = gla_load, .backward = gla_backward),
+    .name = "gla",
+    .help = "GLA: gated linear attention with a data-dependent decay per feature",
+    .wants_gate = true,
+    .gates = gates_per_feature,
+    .gate_rank = 16,
+};
+
+/* --- hgrn2 --- */
+
+/* The engine takes no log decay below -2.5; that of 1/12 is -2.48. */
+static real least_decay(const AttentionHead *head)
+{
+    real share = head->layer ? (real)head->layer / (real)head->layers : 0;
+    return 12 * share < 1 ? 1 / (real)12 : share;
+}
+
+static void hgrn2_load(const RowwiseRow *row, const AttentionData *data,
+                       const AttentionHead *head)
+{
+    real scale = attention_scale(head), most = 1 - least_decay(head);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        row->k[j] = most * vector_sigmoid(-data->k[j]);
+        row->g[j] = vector_log(1 - row->k[j]);
+        row->q[j] = scale * silu(data->q[j]);
+    }
+}
+
+/* With f = 1 - k':  dk = (dg / f - dk') k' sigmoid(k) */
+static void hgrn2_backward(const RowwiseRow *d, const AttentionData *data,
+                           const AttentionHead *head)
+{
+    real scale = attention_scale(head), most = 1 - least_decay(head);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        real key = most * vector_sigmoid(-data->k[j]);
+        d->k[j] = (d->g[j] / (1 - key) - d->k[j]) * key * vector_sigmoid(data->k[j]);
+        d->q[j] *= scale * silu_slope(data->q[j]);
+    }
+}
+
+const AttentionKind attention_hgrn2 = {
+    ROWWISE_KIND(.load = hgrn2_load, .backward = hgrn2_backward),
+    .name = "hgrn2",
+    .help = "HGRN2: gla with k = 1 - decay, whose lower bound rises with the layer",
+    .no_rotary = true,
 };

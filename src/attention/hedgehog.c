@@ -12,7 +12,7 @@
  * 1 at least. A state cannot be carried into another context window, whose chunks begin
  * elsewhere. */
 #include "src/attention/features.h"
-#include "src/attention/running.h"
+#include "src/attention/online_softmax.h"
 #include "src/math/gemm.h"
 
 static size_t features_of(const AttentionHead *head)
@@ -45,7 +45,7 @@ static size_t params_start(const FeatureRows *rows)
 
 static void softmax(real *y, size_t width)
 {
-    real sum = running_weigh(y, width, vector_max(y, width));
+    real sum = online_softmax_weigh(y, width, vector_max(y, width));
     for (size_t j = 0; j < width; j++)
         y[j] /= sum;
 }
@@ -75,8 +75,8 @@ static void backward(const FeatureRows *rows)
     for (size_t i = 0; i < count; i++) {
         const real *y = rows->y + i * 2 * width;
         real *dz = rows->dy + i * 2 * width;
-        running_whole_backward(dz, y, width);
-        running_whole_backward(dz + width, y + width, width);
+        online_softmax_whole_backward(dz, y, width);
+        online_softmax_whole_backward(dz + width, y + width, width);
         vector_add_scaled(dz, dz + width, -1, width);
     }
     /* dX = dZ W    dW += dZ^T X */

@@ -8,6 +8,8 @@
 #include "src/attention/attention.h"
 #include "src/base/memory.h"
 
+enum { PSEUDOINVERSE_STEPS = 6 };
+
 typedef struct Landmarks {
     const AttentionHead *head;
     real *q, *k;     /* (landmarks, D) means */
@@ -15,24 +17,24 @@ typedef struct Landmarks {
     real *max, *sum; /* (landmarks) the largest score and the sum of each row */
 
     /* scratch */
-    real *pairs, *dpairs; /* (T) landmarks by positions */
-    real *inverse;        /* scratch for that of A */
+    real *pairs, *dpairs; /* (T) a block of landmarks by positions */
+    real *inverse;        /* for the pseudoinverse of A */
     real *dq, *dk, *df;   /* (landmarks, D) gradients of the means and of F */
     real *g, *c;          /* (landmarks, D), (landmarks) G and C */
 } Landmarks;
 
 /* What must be remembered lies in `kept`, since decoding has it in its state. */
-Landmarks landmarks_take(Arena *kept, Arena *work, const AttentionHead *head);
+Landmarks landmarks_lay_out(Arena *kept, Arena *work, const AttentionHead *head);
 
 /* B, and the number of landmarks that the last position sees. */
 size_t landmarks_segment(const AttentionHead *head);
 size_t landmarks_count(const AttentionHead *head);
 
 /* Keys and values of the sequence, not rotated. */
-typedef struct LandmarkText {
-    const real *k, *v;
+typedef struct LandmarkSequence {
+    const real *k, *v; /* (T, D) */
     size_t stride;
-} LandmarkText;
+} LandmarkSequence;
 
 /* F with b landmarks. */
 typedef struct LandmarkRows {
@@ -49,7 +51,7 @@ void landmarks_add_all(const Landmarks *l, const AttentionData *data);
 
 /* Updates F after the b-th segment is complete and its means are there; writes the values M,
  * (b, D). */
-void landmarks_complete(const Landmarks *l, size_t b, const LandmarkText *text,
+void landmarks_complete(const Landmarks *l, size_t b, const LandmarkSequence *sequence,
                         LandmarkRows rows, real *values);
 /* Computes M alone. */
 void landmarks_values(const Landmarks *l, size_t b, const real *f, real *values);

@@ -6,6 +6,7 @@
  *   sqrelu        f(x) = max(x, 0)^2 + 1/1000     after normalising rows to mean square 1
  *   exp           f(x) = exp(x / D^(1/4))         arguments clipped to +-15
  *   softmaxfeat   f(x) = softmax(x / D^(1/4))     over the features of a row
+ *   efficient     softmax for q, exp for k         and a denominator for every feature
  *
  * The 1/1000 of relu and sqrelu keeps denominators positive when no feature is active, and exp
  * cannot vanish, so these need no epsilon. Products of sqrelu features grow with the fourth
@@ -135,10 +136,10 @@ static void exp_row_backward(real *restrict dx, const real *restrict dy, const r
     }
 }
 
-const FeatureRow feature_exp = {exp_row, exp_row_backward};
+static const FeatureRow exp_features = {exp_row, exp_row_backward};
 
 const AttentionKind attention_exp = {
-    FEATURES_KIND(.query = &feature_exp, .key = &feature_exp, .scale = feature_half_scale),
+    FEATURES_KIND(.query = &exp_features, .key = &exp_features, .scale = feature_half_scale),
     .name = "exp",
     .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
@@ -170,14 +171,70 @@ static void softmax_row_backward(real *restrict dx, const real *restrict dy,
         dx[i] = scale * y[i] * (dy[i] - mean);
 }
 
-const FeatureRow feature_softmax = {softmax_row, softmax_row_backward};
+static const FeatureRow softmax_features = {softmax_row, softmax_row_backward};
 
 const AttentionKind attention_softmaxfeat = {
     /* epsilon: rows may share no feature */
-    FEATURES_KIND(.query = &feature_softmax, .key = &feature_softmax,
+    FEATURES_KIND(.query = &softmax_features, .key = &softmax_features,
                   .scale = feature_half_scale, .epsilon = (real)1e-10),
     .name = "softmaxfeat",
     .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",
     .turns_itself = true,
+};
+
+/* --- efficient --- */
+
+/* Causal Efficient Attention (after Shen et al. 2018). The original applies to every feature of
+ * the keys a softmax over the whole sequence. To be causal, that softmax must end at the
+ * query's position; for each feature c:
+ *
+ *   p_i = softmax(q_i) over its features,   E_jc = exp(k_jc),   z_ic = sum over j <= i of E_jc
+ *   o_i = sum over c of p_ic (sum over j <= i of E_jc v_j) / z_ic
+ *
+ * The shares p_i / z_i, feature by feature, are the queries of the engine in features.c, and E
+ * are its keys; the weights sum to 1 already. With s the shares, backward is
+ *
+ *   dp = ds / z,    dz = -ds s / z,    and dE_j gets the sum of dz_i from j on.
+ *
+ * RoPE would break it: rotated shares and keys no longer sum to 1. */
+
+/* z += k,  s = q / z */
+static void share(real *restrict shares, real *restrict z, const real *restrict q,
+                  const real *restrict k, size_t rows, size_t width)
+{
+    for (size_t at = 0; at < rows * width; at += width)
+        for (size_t i = 0; i < width; i++) {
+            z[i] += k[at + i];
+            shares[at + i] = q[at + i] / z[i];
+        }
+}
+
+static void share_backward(real *restrict dq, real *restrict dk, real *restrict dz,
+                           real *restrict shares, real *restrict z, const real *restrict k,
+                           size_t rows, size_t width)
+{
+    for (size_t at = 0; at < rows * width; at += width)
+        for (size_t i = 0; i < width; i++) {
+            z[i] += k[at + i];
+            real gradient = dq[at + i] / z[i];
+            dq[at + i] = gradient;
+            shares[at + i] *= -gradient; /* now the row's dz */
+        }
+    for (size_t at = rows * width; at > 0;) {
+        at -= width;
+        for (size_t i = 0; i < width; i++) {
+            dz[i] += shares[at + i];
+            dk[at + i] += dz[i];
+        }
+    }
+}
+
+const AttentionKind attention_efficient = {
+    FEATURES_KIND(.query = &softmax_features, .key = &exp_features, .share = share,
+                  .share_backward = share_backward),
+    .name = "efficient",
+    .help = "Efficient Attention, causal: softmax over q's features and over k's positions",
+    .cost = "D^2",
+    .no_rotary = true,
 };

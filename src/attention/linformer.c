@@ -17,7 +17,6 @@
  * as if they were at the block's last position. */
 #include "src/attention/panel.h"
 #include "src/attention/rows.h"
-#include "src/attention/turned.h"
 #include "src/math/gemm.h"
 #include "src/base/memory.h"
 
@@ -86,12 +85,12 @@ typedef struct Memory {
     const real *e, *f; /* (r, B) */
 } Memory;
 
-static Memory take_memory(Arena *arena, const AttentionHead *head)
+static Memory lay_out_memory(Arena *arena, const AttentionHead *head)
 {
-    size_t text = head->length * head->width, entries = panel_entries(head) * head->width;
+    size_t sequence = head->length * head->width, entries = panel_entries(head) * head->width;
     (void)arena_reals(arena, panel_memory(head).scratch);
     Memory m = {.means = arena_reals(arena, head->options->segment)};
-    ROWS_TAKE(arena, text, &m.q, &m.k);
+    ROWS_TAKE(arena, sequence, &m.q, &m.k);
     ROWS_TAKE(arena, entries, &m.entry_k, &m.entry_v, &m.entry_dk, &m.entry_dv);
     return m;
 }
@@ -100,7 +99,7 @@ static AttentionMemory memory(const AttentionHead *head)
 {
     Arena arena = {0};
     AttentionMemory memory = panel_memory(head);
-    take_memory(&arena, head);
+    lay_out_memory(&arena, head);
     memory.scratch = arena_used_reals(&arena);
     return memory;
 }
@@ -108,7 +107,7 @@ static AttentionMemory memory(const AttentionHead *head)
 static Memory memory_of(const AttentionData *data, const AttentionHead *head)
 {
     Arena arena = arena_over(data->scratch);
-    Memory m = take_memory(&arena, head);
+    Memory m = lay_out_memory(&arena, head);
     size_t segment = head->options->segment;
     m.e = learns(head) ? data->params : m.means;
     m.f = learns(head) ? data->params + rank(head) * segment : m.means;
@@ -139,13 +138,13 @@ static size_t angles_of(size_t entry, const AttentionHead *head)
 static void turn_entries(real *entries, const AttentionHead *head)
 {
     for (size_t i = 0; i < panel_entries(head); i++)
-        turn(entries + i * head->width, angles_of(i, head), head);
+        attention_rotate(entries + i * head->width, angles_of(i, head), head);
 }
 
-static void turn_text(real *turned, const real *x, const AttentionHead *head)
+static void turn_sequence(real *turned, const real *x, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
-        turned_copy(turned + i * head->width, x + i * head->stride, i, head);
+        attention_rotated_copy(turned + i * head->width, x + i * head->stride, i, head);
 }
 
 static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
@@ -160,8 +159,8 @@ static void prepare(PanelSource *source, const AttentionData *data, const Attent
     compress(m.entry_v, m.f, data->v, head);
     if (head->rotary) {
         turn_entries(m.entry_k, head);
-        turn_text(m.q, data->q, head);
-        turn_text(m.k, data->k, head);
+        turn_sequence(m.q, data->q, head);
+        turn_sequence(m.k, data->k, head);
         source->q = m.q;
         source->keys[PANEL_OWN].k = m.k;
         source->q_stride = source->keys[PANEL_OWN].k_stride = head->width;
@@ -190,13 +189,13 @@ static void compress_backward(real *dx, real *dmatrix, const real *dentries, con
 static void turn_entries_back(real *dentries, const AttentionHead *head)
 {
     for (size_t i = 0; i < panel_entries(head); i++)
-        turn_back(dentries + i * head->width, angles_of(i, head), head);
+        attention_rotate_back(dentries + i * head->width, angles_of(i, head), head);
 }
 
-static void turn_text_back(real *dx, const AttentionHead *head)
+static void turn_sequence_back(real *dx, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
-        turn_back(dx + i * head->stride, i, head);
+        attention_rotate_back(dx + i * head->stride, i, head);
 }
 
 static void end_backward(const PanelSource *source, const AttentionData *data,
@@ -206,8 +205,8 @@ static void end_backward(const PanelSource *source, const AttentionData *data,
     Memory m = memory_of(data, head);
     real *de = learns(head) ? data->dparams : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
-    turn_text_back(data->dq, head);
-    turn_text_back(data->dk, head);
+    turn_sequence_back(data->dq, head);
+    turn_sequence_back(data->dk, head);
     turn_entries_back(entries->dk, head);
     compress_backward(data->dk, de, entries->dk, m.e, data->k, head);
     compress_backward(data->dv, df, entries->dv, m.f, data->v, head);
@@ -227,7 +226,7 @@ static void add_to_entries(const AttentionData *data, const Memory *m, PanelStat
         vector_add_scaled(s.entry_k + at, data->k, m->e[a * segment + place], width);
         vector_add_scaled(s.entry_v + at, data->v, m->f[a * segment + place], width);
         if (place == segment - 1)
-            turn(s.entry_k + at, 0, head);
+            attention_rotate(s.entry_k + at, 0, head);
     }
 }
 
@@ -235,8 +234,8 @@ static void step(const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
     AttentionData turned = *data;
-    turned_copy(m.q, data->q, 0, head);
-    turned_copy(m.k, data->k, 0, head);
+    attention_rotated_copy(m.q, data->q, 0, head);
+    attention_rotated_copy(m.k, data->k, 0, head);
     turned.q = m.q;
     turned.k = m.k;
     panel_step(&turned, head);

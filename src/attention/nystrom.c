@@ -11,16 +11,14 @@
  *         and the own segment's j <= i, of q_i . k_j / sqrt(D), with values v_j
  *
  * A landmark weighs as much as the B positions it stands for. The pseudoinverse A^+ (of
- * pseudoinverse.h) has negative entries and rows that do not quite sum to 1, so it is applied
+ * landmarks.c) has negative entries and rows that do not quite sum to 1, so it is applied
  * to values only: weights multiplied by it could sum to zero.
  *
  * landmarks.c computes M. Landmarks are means of unrotated q and k. In the last softmax, RoPE
  * rotates q_i and k_j by their own positions, and k~_l by the last one of its segment. */
 #include "src/attention/landmarks.h"
-#include "src/attention/pseudoinverse.h"
+#include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
-#include "src/attention/turned.h"
 #include "src/math/gemm.h"
 
 /* Queries of one segment that are processed together. */
@@ -56,11 +54,11 @@ typedef struct Work {
 } Work;
 
 /* What later positions need lies in `kept`, since decoding has it in its state. */
-static Work take_work(Arena *kept, Arena *scratch, const AttentionHead *head)
+static Work lay_out_work(Arena *kept, Arena *scratch, const AttentionHead *head)
 {
     size_t keys = most_keys(head) * head->width, panel = tile_rows(head) * most_keys(head);
     size_t segment = landmarks_segment(head) * head->width;
-    Work w = {.head = head, .landmarks = landmarks_take(kept, scratch, head)};
+    Work w = {.head = head, .landmarks = landmarks_lay_out(kept, scratch, head)};
     ROWS_TAKE(kept, keys, &w.keys, &w.values);
     ROWS_TAKE(scratch, keys, &w.dkeys, &w.dvalues);
     ROWS_TAKE(scratch, segment, &w.q, &w.dq);
@@ -71,7 +69,7 @@ static Work take_work(Arena *kept, Arena *scratch, const AttentionHead *head)
 static Work work_of(const AttentionData *data, const AttentionHead *head)
 {
     Arena arena = arena_over(data->scratch);
-    return take_work(&arena, &arena, head);
+    return lay_out_work(&arena, &arena, head);
 }
 
 /* Decoding also keeps all keys and values: new landmarks attend to them. */
@@ -81,9 +79,9 @@ typedef struct Decoding {
     LandmarkRows rows;   /* nothing is saved while decoding */
 } Decoding;
 
-static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
+static Decoding lay_out_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
 {
-    Decoding d = {.work = take_work(state, scratch, head)};
+    Decoding d = {.work = lay_out_work(state, scratch, head)};
     ROWS_TAKE(state, head->length * head->width, &d.keys, &d.values);
     d.rows.f = arena_reals(scratch, landmarks_count(head) * head->width);
     d.rows.lse = arena_reals(scratch, landmarks_count(head));
@@ -94,8 +92,8 @@ static Decoding take_decoding(Arena *state, Arena *scratch, const AttentionHead 
 static AttentionMemory memory(const AttentionHead *head)
 {
     Arena whole = {0}, state = {0}, step = {0};
-    take_work(&whole, &whole, head);
-    take_decoding(&state, &step, head);
+    lay_out_work(&whole, &whole, head);
+    lay_out_decoding(&state, &step, head);
     return (AttentionMemory){
         .saved = head->length + landmarks_saved_reals(head),
         .scratch = arena_used_reals(whole.used > step.used ? &whole : &step),
@@ -144,7 +142,7 @@ static void attend(real *out, real *lse, const Work *w, const real *q, const Til
     for (size_t i = 0; i < tile->rows; i++) {
         real *row = w->p + i * tile->keys;
         size_t seen = seen_by(tile, i);
-        real row_lse = running_whole(row, seen);
+        real row_lse = online_softmax_whole(row, seen);
         vector_zero(row + seen, tile->keys - seen);
         if (lse)
             lse[i] = row_lse;
@@ -167,8 +165,8 @@ static void attend_backward(const AttentionData *data, const Work *w, const Tile
     for (size_t i = 0; i < rows; i++, at += stride) {
         real *p = w->p + i * keys, *dp = w->dp + i * keys;
         size_t seen = seen_by(tile, i);
-        running_backward(p, dp, seen, lse[i],
-                         vector_dot(data->dout + at, data->out + at, width));
+        online_softmax_backward(p, dp, seen, lse[i],
+                                vector_dot(data->dout + at, data->out + at, width));
         vector_zero(p + seen, keys - seen);
         vector_zero(dp + seen, keys - seen);
     }
@@ -189,7 +187,7 @@ static void attend_backward(const AttentionData *data, const Work *w, const Tile
 static void load_landmark(const Work *w, size_t landmark, size_t angles)
 {
     size_t at = landmark * w->head->width;
-    turned_copy(w->keys + at, w->landmarks.k + at, angles, w->head);
+    attention_rotated_copy(w->keys + at, w->landmarks.k + at, angles, w->head);
 }
 
 /* Loads the segment after the landmarks; returns its length. */
@@ -200,8 +198,8 @@ static size_t load_segment(const Work *w, size_t b, const AttentionData *data)
     size_t count = head->length - first < segment ? head->length - first : segment;
     for (size_t i = 0; i < count; i++) {
         size_t at = (first + i) * head->stride;
-        turned_copy(w->q + i * width, data->q + at, first + i, head);
-        turned_copy(w->keys + (b + i) * width, data->k + at, first + i, head);
+        attention_rotated_copy(w->q + i * width, data->q + at, first + i, head);
+        attention_rotated_copy(w->keys + (b + i) * width, data->k + at, first + i, head);
         memcpy(w->values + (b + i) * width, data->v + at, width * sizeof(real));
     }
     return count;
@@ -210,12 +208,12 @@ static size_t load_segment(const Work *w, size_t b, const AttentionData *data)
 static void forward(const AttentionData *data, const AttentionHead *head)
 {
     size_t segment = landmarks_segment(head);
-    const LandmarkText text = {data->k, data->v, head->stride};
+    const LandmarkSequence sequence = {data->k, data->v, head->stride};
     const Work w = work_of(data, head);
     landmarks_add_all(&w.landmarks, data);
     for (size_t b = 0; b <= landmarks_count(head); b++) {
         if (b > 0) {
-            landmarks_complete(&w.landmarks, b, &text,
+            landmarks_complete(&w.landmarks, b, &sequence,
                                landmarks_saved(landmarks_in(data, head), b, head), w.values);
             load_landmark(&w, b - 1, b * segment - 1);
         }
@@ -233,7 +231,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
 /* y += x, rotated back */
 static void add_turned_back(real *y, real *x, size_t angles, const AttentionHead *head)
 {
-    turn_back(x, angles, head);
+    attention_rotate_back(x, angles, head);
     vector_add_scaled(y, x, 1, head->width);
 }
 
@@ -297,19 +295,19 @@ static void step(const AttentionData *data, const AttentionHead *head)
     size_t segment = landmarks_segment(head), b = position / segment;
     size_t place = position % segment, row = (b + place) * width;
     Arena kept = arena_over(data->carry), scratch = arena_over(data->scratch);
-    const Decoding d = take_decoding(&kept, &scratch, head);
+    const Decoding d = lay_out_decoding(&kept, &scratch, head);
     const Work *w = &d.work;
     memcpy(d.keys + position * width, data->k, width * sizeof(real));
     memcpy(d.values + position * width, data->v, width * sizeof(real));
-    turned_copy(w->q, data->q, 0, head);
-    turned_copy(w->keys + row, data->k, 0, head);
+    attention_rotated_copy(w->q, data->q, 0, head);
+    attention_rotated_copy(w->keys + row, data->k, 0, head);
     memcpy(w->values + row, data->v, width * sizeof(real));
     Tile tile = tile_at(b, place, place + 1, head);
     attend(data->out, NULL, w, w->q, &tile);
     landmarks_add(&w->landmarks, position, data->q, data->k);
     if (place + 1 == segment && b < landmarks_count(head)) {
-        const LandmarkText text = {d.keys, d.values, width};
-        landmarks_complete(&w->landmarks, b + 1, &text, d.rows, w->values);
+        const LandmarkSequence sequence = {d.keys, d.values, width};
+        landmarks_complete(&w->landmarks, b + 1, &sequence, d.rows, w->values);
         load_landmark(w, b, 0);
     }
 }

@@ -29,12 +29,12 @@
  * first query of the tile, which keeps rounding errors small, and dc_j is - sum of ds_ij over
  * i.
  */
-#include "src/attention/panel_parts.h"
+#include "src/attention/panel.h"
+#include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
 #include "src/math/gemm.h"
 
-enum { TILE = PANEL_TILE, BLOCK = PANEL_BLOCK };
+enum { TILE = 256, BLOCK = 256, BAND = 32 };
 /* A stride of 1024 bytes would make the rows of a panel collide in the cache. */
 enum { STRIDE = TILE + 16 };
 
@@ -57,7 +57,7 @@ static size_t block_keys(const AttentionHead *head)
 typedef struct Work {
     const AttentionData *data;
     const AttentionHead *head;
-    PanelSource from;
+    PanelSource source;
     PanelReach reach;
     size_t columns; /* keys of all sets */
     bool has_sink;
@@ -97,13 +97,13 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
     size_t own = head->length, entries = panel_entries(head);
     Work work = {.data = data,
                  .head = head,
-                 .from = {.q = data->q, .q_stride = stride},
+                 .source = {.q = data->q, .q_stride = stride},
                  .reach = panel_reach(head),
                  .has_sink = kind->has_sink,
                  .sink = kind->has_sink && data->params ? data->params[0] : 0};
     Arena arena = arena_over(data->scratch);
     lay_out(&work, &arena);
-    PanelKeys *keys = work.from.keys;
+    PanelKeys *keys = work.source.keys;
     keys[PANEL_OWN] = (PanelKeys){.k = data->k,
                                   .v = data->v,
                                   .dk = data->dk,
@@ -114,17 +114,141 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
         .k_stride = width, .stride = width, .bias = work.reach.bias, .column = own};
     keys[PANEL_PAST] = (PanelKeys){.k_stride = width, .stride = width, .column = own + entries};
     if (kind->prepare)
-        kind->prepare(&work.from, data, head);
-    work.columns = own + entries + work.from.past;
+        kind->prepare(&work.source, data, head);
+    work.columns = own + entries + work.source.past;
     return work;
 }
 
 /* --- panels --- */
 
+typedef struct Range {
+    size_t begin, end;
+} Range;
+
+/* Part of a panel, relative to its first key and query. */
+typedef struct Part {
+    Range keys, queries;
+} Part;
+
+/* Products go by bands of keys, each with the queries that see any of them, or by groups of
+ * queries, each with the keys that any of them sees. So they leave out most masked pairs. */
+typedef struct Panel {
+    const PanelSource *source;
+    const PanelReach *reach;
+    const PanelKeys *set; /* the current set of keys */
+    size_t query, rows;   /* the first query, and how many */
+    size_t key, keys;     /* the first key, and how many; 0: the tile is done */
+    bool whole;           /* every query sees every key */
+    Part bands[BLOCK / BAND], groups[TILE / BAND];
+    size_t band_count, group_count;
+} Panel;
+
+_Static_assert((int)TILE == (int)BLOCK, "a band of a whole panel is all of it");
+
+/* The first of the past positions that the query sees. */
+static size_t first_past_seen(const PanelReach *reach, size_t query, size_t past)
+{
+    if (query + 1 >= reach->window)
+        return past;
+    size_t most = reach->window - query - 1;
+    return past > most ? past - most : 0;
+}
+
+/* The keys of the current set that a query sees. */
+static Range seen_by(const Panel *panel, size_t query)
+{
+    const PanelReach *reach = panel->reach;
+    size_t past = panel->source->past;
+    if (panel->set == &panel->source->keys[PANEL_PAST])
+        return (Range){first_past_seen(reach, query, past), past};
+    if (panel->set == &panel->source->keys[PANEL_OWN])
+        return (Range){panel_first_seen(reach, query), query + 1};
+    return (Range){0, panel_entries_seen(reach, query)};
+}
+
+static Range seen_by_tile(const Panel *panel)
+{
+    return (Range){seen_by(panel, panel->query).begin,
+                   seen_by(panel, panel->query + panel->rows - 1).end};
+}
+
+static size_t inside(const Panel *panel, size_t key)
+{
+    if (key <= panel->key)
+        return 0;
+    return key - panel->key < panel->keys ? key - panel->key : panel->keys;
+}
+
+/* The keys of the block that a row sees. */
+static Range seen_by_row(const Panel *panel, size_t row)
+{
+    Range seen = seen_by(panel, panel->query + row);
+    return (Range){inside(panel, seen.begin), inside(panel, seen.end)};
+}
+
+/* The queries that see a key: a range, since from query to query the first and the last key
+ * that one sees never come earlier. `before` is the range of an earlier key, or empty. */
+static Range seeing(const Panel *panel, size_t key, Range before)
+{
+    if (panel->whole)
+        return (Range){0, panel->rows};
+    while (before.begin < panel->rows && seen_by_row(panel, before.begin).end <= key)
+        before.begin++;
+    while (before.end < panel->rows && seen_by_row(panel, before.end).begin <= key)
+        before.end++;
+    return before;
+}
+
+static void cut(Panel *panel)
+{
+    Range first = seen_by_row(panel, 0), last = seen_by_row(panel, panel->rows - 1);
+    panel->whole = last.begin == 0 && first.end == panel->keys;
+    panel->band_count = panel->group_count = 0;
+    size_t band = panel->whole ? TILE : BAND;
+    Range queries = {0, 0};
+    for (size_t key = 0; key < panel->keys; key += band) {
+        size_t end = key + band < panel->keys ? key + band : panel->keys;
+        size_t begin = seeing(panel, key, queries).begin;
+        queries = seeing(panel, end - 1, queries);
+        if (begin < queries.end)
+            panel->bands[panel->band_count++] = (Part){{key, end},
+                                                       {begin / BAND * BAND, queries.end}};
+    }
+    for (size_t query = 0; query < panel->rows; query += band) {
+        size_t end = query + band < panel->rows ? query + band : panel->rows;
+        Range keys = {seen_by_row(panel, query).begin, seen_by_row(panel, end - 1).end};
+        if (keys.begin < keys.end)
+            panel->groups[panel->group_count++] = (Part){keys, {query, end}};
+    }
+}
+
+/* Goes on to the next panel of the tile: block by block, set by set. */
+static void next_panel(Panel *panel)
+{
+    Range range = seen_by_tile(panel);
+    size_t next = panel->key + panel->keys;
+    while (next == range.end && panel->set < &panel->source->keys[PANEL_SETS - 1]) {
+        panel->set++;
+        range = seen_by_tile(panel);
+        next = range.begin;
+    }
+    panel->key = next;
+    panel->keys = range.end - next < BLOCK ? range.end - next : BLOCK;
+    if (panel->keys > 0)
+        cut(panel);
+}
+
 static Panel first_panel(const Work *work, size_t query)
 {
     size_t left = work->head->length - query, rows = tile_rows(work->head);
-    return panel_first(&work->from, &work->reach, query, left < rows ? left : rows);
+    Panel panel = {.source = &work->source,
+                   .reach = &work->reach,
+                   .set = work->source.keys,
+                   .query = query,
+                   .rows = left < rows ? left : rows};
+    panel.key = seen_by_tile(&panel).begin;
+    next_panel(&panel);
+    return panel;
 }
 
 /* --- products --- */
@@ -134,7 +258,7 @@ static void pair_product(const Work *work, const Panel *panel, real *p, real sca
                          const real *x, size_t stride, const real *turned)
 {
     for (size_t i = 0; i < panel->band_count; i++) {
-        PanelRange keys = panel->bands[i].keys, queries = panel->bands[i].queries;
+        Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
         gemm(keys.end - keys.begin, queries.end - queries.begin, work->head->width, scale,
              plain(x + (panel->key + keys.begin) * stride, stride),
              plain(turned + queries.begin, STRIDE), GEMM_SET,
@@ -147,7 +271,7 @@ static void add_to_queries(const Work *work, const Panel *panel, const real *p, 
                            const real *x, size_t stride, real *y, size_t y_stride)
 {
     for (size_t i = 0; i < panel->group_count; i++) {
-        PanelRange keys = panel->groups[i].keys, queries = panel->groups[i].queries;
+        Range keys = panel->groups[i].keys, queries = panel->groups[i].queries;
         gemm(queries.end - queries.begin, work->head->width, keys.end - keys.begin, scale,
              transposed(p + keys.begin * STRIDE + queries.begin, STRIDE),
              plain(x + (panel->key + keys.begin) * stride, stride), GEMM_ADD,
@@ -160,7 +284,7 @@ static void add_to_keys(const Work *work, const Panel *panel, const real *p, rea
                         const real *x, size_t stride, real *y, size_t y_stride)
 {
     for (size_t i = 0; i < panel->band_count; i++) {
-        PanelRange keys = panel->bands[i].keys, queries = panel->bands[i].queries;
+        Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
         gemm(keys.end - keys.begin, work->head->width, queries.end - queries.begin, scale,
              plain(p + keys.begin * STRIDE + queries.begin, STRIDE),
              plain(x + queries.begin * stride, stride), GEMM_ADD,
@@ -171,32 +295,32 @@ static void add_to_keys(const Work *work, const Panel *panel, const real *p, rea
 /* What is added to the scores of a key. */
 static real bias_of(const Panel *panel, size_t key)
 {
-    const PanelKeys *of = panel->of;
-    return of->logs ? of->bias + of->sums[panel->key + key] : of->bias;
+    const PanelKeys *set = panel->set;
+    return set->logs ? set->bias + set->sums[panel->key + key] : set->bias;
 }
 
 /* The scores. */
 static void score(const Work *work, const Panel *panel)
 {
-    pair_product(work, panel, work->p, attention_scale(work->head), panel->of->k,
-                 panel->of->k_stride, work->q);
+    pair_product(work, panel, work->p, attention_scale(work->head), panel->set->k,
+                 panel->set->k_stride, work->q);
 }
 
 /* Zeros the weights of a key for the queries that do not see it. */
-static void mask(real *p, PanelRange queries, const Panel *panel)
+static void mask(real *p, Range queries, const Panel *panel)
 {
     vector_zero(p, queries.begin);
     vector_zero(p + queries.end, panel->rows - queries.end);
 }
 
 /* Dropout of a key's weights. */
-static void drop(const Work *work, real *p, const Panel *panel, size_t key, PanelRange queries)
+static void drop(const Work *work, real *p, const Panel *panel, size_t key, Range queries)
 {
     const Dropout *dropout = &work->head->dropout;
     uint32_t threshold = dropout_threshold(dropout->rate);
     real scale = 1 / (1 - dropout->rate);
     size_t columns = work->columns;
-    uint32_t first = (uint32_t)(panel->query * columns + panel->of->column + panel->key + key);
+    uint32_t first = (uint32_t)(panel->query * columns + panel->set->column + panel->key + key);
     for (size_t i = queries.begin; i < queries.end; i++)
         p[i] *= dropout_factor(dropout->key, first + (uint32_t)(i * columns), threshold, scale);
 }
@@ -210,10 +334,10 @@ static void raise_max(const Work *work, const Panel *panel, real *sum, real *out
     size_t width = work->head->width, stride = work->head->out_stride;
     real *restrict max = work->max, before[TILE];
     memcpy(before, max, panel->rows * sizeof *max);
-    PanelRange queries = {0, 0};
+    Range queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
         const real *s = work->p + key * STRIDE, bias = bias_of(panel, key);
-        queries = panel_seeing(panel, key, queries);
+        queries = seeing(panel, key, queries);
         for (size_t i = queries.begin; i < queries.end; i++)
             max[i] = s[i] + bias > max[i] ? s[i] + bias : max[i];
     }
@@ -229,7 +353,7 @@ static void raise_max(const Work *work, const Panel *panel, real *sum, real *out
 
 /* Turns the scores of a key into weights relative to the largest scores. */
 static void weigh(real *restrict p, real *restrict sum, const real *restrict max, real bias,
-                  PanelRange queries)
+                  Range queries)
 {
 #pragma omp simd
     for (size_t i = queries.begin; i < queries.end; i++) {
@@ -240,26 +364,26 @@ static void weigh(real *restrict p, real *restrict sum, const real *restrict max
 
 static void forward_panel(const Work *work, const Panel *panel, real *sum, real *out)
 {
-    const PanelKeys *of = panel->of;
-    PanelRange queries = {0, 0};
+    const PanelKeys *set = panel->set;
+    Range queries = {0, 0};
     score(work, panel);
     raise_max(work, panel, sum, out);
     for (size_t key = 0; key < panel->keys; key++) {
         real *p = work->p + key * STRIDE;
-        queries = panel_seeing(panel, key, queries);
+        queries = seeing(panel, key, queries);
         weigh(p, sum, work->max, bias_of(panel, key), queries);
         if (work->head->dropout.rate > 0)
             drop(work, p, panel, key, queries);
         mask(p, queries, panel);
     }
     /* O += P V */
-    add_to_queries(work, panel, work->p, 1, of->v, of->stride, out, work->head->out_stride);
+    add_to_queries(work, panel, work->p, 1, set->v, set->stride, out, work->head->out_stride);
 }
 
 /* The sums of log decays from each key to the first query of the tile, or back from there. */
 static void sum_decays(const Work *work, const Panel *panel)
 {
-    const PanelKeys *own = &work->from.keys[PANEL_OWN];
+    const PanelKeys *own = &work->source.keys[PANEL_OWN];
     double sum = 0;
     if (!own->logs)
         return;
@@ -273,8 +397,8 @@ static void sum_decays(const Work *work, const Panel *panel)
 
 static void turn_queries(const Work *work, const Panel *panel)
 {
-    kernel_transpose(work->q, STRIDE, work->from.q + panel->query * work->from.q_stride,
-                     work->from.q_stride, panel->rows, work->head->width);
+    kernel_transpose(work->q, STRIDE, work->source.q + panel->query * work->source.q_stride,
+                     work->source.q_stride, panel->rows, work->head->width);
 }
 
 void panel_forward(const AttentionData *data, const AttentionHead *head)
@@ -290,10 +414,11 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
         rows_zero(out, head->out_stride, panel.rows, head->width);
         sum_decays(&work, &panel);
         turn_queries(&work, &panel);
-        for (; panel.keys > 0; panel_next(&panel))
+        for (; panel.keys > 0; next_panel(&panel))
             forward_panel(&work, &panel, sum, out);
         for (size_t i = 0; i < panel.rows; i++) /* the lse replaces the sum */
-            running_finish(out + i * head->out_stride, head->width, work.max[i], &sum[i]);
+            online_softmax_finish(out + i * head->out_stride, head->width, work.max[i],
+                                  &sum[i]);
     }
 }
 
@@ -302,7 +427,7 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
 /* From scores and the gradients of weights, in p and dp, to weights and the gradients of
  * scores. */
 static void backward_weights(real *restrict p, real *restrict dp, const real *restrict lse,
-                             const real *restrict products, real bias, PanelRange queries)
+                             const real *restrict products, real bias, Range queries)
 {
 #pragma omp simd
     for (size_t i = queries.begin; i < queries.end; i++) {
@@ -312,7 +437,7 @@ static void backward_weights(real *restrict p, real *restrict dp, const real *re
 }
 
 /* From the scores and do v^T of a key, in p and dp, to the weights after dropout, and ds. */
-static void backward_key(const Work *work, const Panel *panel, size_t key, PanelRange queries)
+static void backward_key(const Work *work, const Panel *panel, size_t key, Range queries)
 {
     real *p = work->p + key * STRIDE, *dp = work->dp + key * STRIDE;
     bool dropping = work->head->dropout.rate > 0;
@@ -320,9 +445,9 @@ static void backward_key(const Work *work, const Panel *panel, size_t key, Panel
         drop(work, dp, panel, key, queries);
     backward_weights(p, dp, work->data->saved + panel->query, work->products,
                      bias_of(panel, key), queries);
-    if (panel->of->dsums)
-        panel->of->dsums[panel->key + key] -= vector_sum(dp + queries.begin,
-                                                         queries.end - queries.begin);
+    if (panel->set->dsums)
+        panel->set->dsums[panel->key + key] -= vector_sum(dp + queries.begin,
+                                                          queries.end - queries.begin);
     if (dropping)
         drop(work, p, panel, key, queries);
     mask(p, queries, panel);
@@ -333,26 +458,27 @@ static void backward_panel(const Work *work, const Panel *panel)
 {
     const AttentionData *data = work->data;
     const AttentionHead *head = work->head;
-    const PanelKeys *of = panel->of;
+    const PanelKeys *set = panel->set;
     real scale = attention_scale(head);
     score(work, panel);
     /* dP = dO V^T */
-    pair_product(work, panel, work->dp, 1, of->v, of->stride, work->dout);
-    PanelRange queries = {0, 0};
+    pair_product(work, panel, work->dp, 1, set->v, set->stride, work->dout);
+    Range queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
-        queries = panel_seeing(panel, key, queries);
+        queries = seeing(panel, key, queries);
         backward_key(work, panel, key, queries);
     }
     /* dQ += dS K / sqrt(D) */
-    add_to_queries(work, panel, work->dp, scale, of->k, of->k_stride,
+    add_to_queries(work, panel, work->dp, scale, set->k, set->k_stride,
                    data->dq + panel->query * head->stride, head->stride);
-    if (!of->dk)
+    if (!set->dk)
         return;
     /* dV += P^T dO,  dK += dS^T Q / sqrt(D) */
     add_to_keys(work, panel, work->p, 1, data->dout + panel->query * head->out_stride,
-                head->out_stride, of->dv, of->stride);
-    add_to_keys(work, panel, work->dp, scale, work->from.q + panel->query * work->from.q_stride,
-                work->from.q_stride, of->dk, of->stride);
+                head->out_stride, set->dv, set->stride);
+    add_to_keys(work, panel, work->dp, scale,
+                work->source.q + panel->query * work->source.q_stride, work->source.q_stride,
+                set->dk, set->stride);
 }
 
 static void tile_backward(const Work *work, size_t query)
@@ -369,7 +495,7 @@ static void tile_backward(const Work *work, size_t query)
     sum_decays(work, &panel);
     turn_queries(work, &panel);
     kernel_transpose(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
-    for (; panel.keys > 0; panel_next(&panel))
+    for (; panel.keys > 0; next_panel(&panel))
         backward_panel(work, &panel);
 }
 
@@ -377,7 +503,7 @@ void panel_backward(const AttentionData *data, const AttentionHead *head)
 {
     const PanelKind *kind = head->kind->detail;
     Work work = work_of(data, head);
-    const PanelKeys *entries = &work.from.keys[PANEL_ENTRIES];
+    const PanelKeys *entries = &work.source.keys[PANEL_ENTRIES];
     rows_zero(data->dq, head->stride, head->length, head->width);
     rows_zero(data->dk, head->stride, head->length, head->width);
     rows_zero(data->dv, head->stride, head->length, head->width);
@@ -388,5 +514,5 @@ void panel_backward(const AttentionData *data, const AttentionHead *head)
     for (size_t query = 0; query < head->length; query += tile_rows(head))
         tile_backward(&work, query);
     if (kind->end_backward)
-        kind->end_backward(&work.from, data, head);
+        kind->end_backward(&work.source, data, head);
 }

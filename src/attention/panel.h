@@ -19,15 +19,15 @@ typedef struct PanelReach {
 
 /* One set of keys, with their values and, unless NULL, gradients. */
 typedef struct PanelKeys {
-    const real *k, *v;
-    real *dk, *dv;
+    const real *k, *v;       /* (keys, D) */
+    real *dk, *dv;           /* (keys, D) */
     size_t k_stride, stride; /* of k, and of the others */
     real bias;               /* added to their scores */
     size_t column;           /* the index of the first key among all, for dropout */
     /* Fading scores, or NULL: the log decay at each position, room for the sums c_j of them,
      * relative to the current tile, and for the gradients of these sums, which accumulate. */
-    const real *logs;
-    real *sums, *dsums;
+    const real *logs;   /* (keys) */
+    real *sums, *dsums; /* (keys) */
 } PanelKeys;
 
 /* The past are positions before the first, which the window reaches but which get no gradient.
@@ -35,7 +35,7 @@ typedef struct PanelKeys {
 typedef enum PanelSet { PANEL_PAST, PANEL_OWN, PANEL_ENTRIES, PANEL_SETS } PanelSet;
 
 typedef struct PanelSource {
-    const real *q;
+    const real *q; /* (T, D) */
     size_t q_stride;
     PanelKeys keys[PANEL_SETS];
     size_t past; /* positions */
@@ -86,9 +86,9 @@ void panel_backward(const AttentionData *data, const AttentionHead *head);
  * Kinds with entries write them here themselves, those of a block by the step of its last
  * position. */
 typedef struct PanelState {
-    real *keys, *values; /* rows of D, as many as a query can see */
-    real *entry_k, *entry_v;
-    real *faded; /* (rows) what is added to the scores of each key, if the kind fades */
+    real *keys, *values;     /* (panel_kept, D) */
+    real *entry_k, *entry_v; /* (entries, D), also those that the last block begins */
+    real *faded; /* (panel_kept) what is added to the scores of each key, if the kind fades */
 } PanelState;
 
 size_t panel_state_reals(const AttentionHead *head);

@@ -25,11 +25,56 @@
  *
  * Hashing uses q before RoPE; RoPE then rotates q, and k with it. */
 #include "src/attention/bucket_attention.h"
+#include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"
-#include "src/attention/running.h"
-#include "src/attention/turned.h"
+
+/* --- hashing --- */
+
+/* The number of random directions in all rounds: half the buckets, since each direction has an
+ * opposite. They are the head's own parameters, (directions, D), not trained. */
+static size_t directions(const AttentionHead *head)
+{
+    return head->options->hashes * (head->options->buckets / 2);
+}
+
+static size_t param_count(const AttentionHead *head)
+{
+    return directions(head) * head->width;
+}
+
+static void start_params(real *params, const AttentionHead *head, RandomKey key)
+{
+    for (size_t i = 0; i < param_count(head); i++)
+        params[i] = (real)random_normal(key, i);
+}
+
+static int32_t bucket_of(const real *projections, size_t half)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < half; i++)
+        if (fabs(projections[i]) > fabs(projections[best]))
+            best = i;
+    return (int32_t)(projections[best] < 0 ? half + best : best);
+}
+
+/* Computes the bucket of a position in every round, `stride` apart. Forward and decoding share
+ * this function, so they agree to the bit. Projections are scratch, one per direction. */
+static void hash(int32_t *buckets, size_t stride, real *projections, const real *q,
+                 const real *params, const AttentionHead *head)
+{
+    size_t half = head->options->buckets / 2;
+    for (size_t i = 0; i < directions(head); i++)
+        projections[i] = vector_dot(params + i * head->width, q, head->width);
+    for (size_t round = 0; round < head->options->hashes; round++)
+        buckets[round * stride] = bucket_of(projections + round * half, half);
+}
 
 /* --- memory --- */
+
+static int32_t *lay_out_indexes(Arena *arena, size_t count)
+{
+    return arena_bytes(arena, count, sizeof(int32_t));
+}
 
 /* Forward saves every row's lse, and the buckets. */
 typedef struct Saved {
@@ -37,62 +82,68 @@ typedef struct Saved {
     int32_t *buckets; /* (hashes, T) */
 } Saved;
 
-static Saved take_saved(Arena *arena, const AttentionHead *head)
+static Saved lay_out_saved(Arena *arena, const AttentionHead *head)
 {
     Saved saved = {.lse = arena_reals(arena, head->length)};
-    saved.buckets = buckets_take_indexes(arena, head->options->hashes * head->length);
+    saved.buckets = lay_out_indexes(arena, head->options->hashes * head->length);
     return saved;
 }
 
 static Saved saved_of(real *saved, const AttentionHead *head)
 {
     Arena arena = arena_over(saved);
-    return take_saved(&arena, head);
+    return lay_out_saved(&arena, head);
 }
 
 typedef struct Scratch {
     Bucket bucket;
     real *row_max;     /* (T) forward's largest scores, */
     real *row_product; /* backward: do . o, in the same memory */
-    real *projections;
-    SortedBuckets sorted;
+    real *projections; /* (directions) */
+    int32_t *order;    /* (T) positions sorted by bucket, then by time */
+    int32_t *starts;   /* (buckets + 2) each bucket's first index in order */
 
     /* what a decoding step sees in all rounds */
-    real *q;
-    real *p;          /* the weights of the visible positions */
-    int32_t *seen;    /* the visible positions */
+    real *q;          /* (D) */
+    real *p;          /* (hashes * near) the weights of the visible positions */
+    int32_t *seen;    /* (hashes * near) the visible positions */
     int32_t *buckets; /* (hashes) */
 } Scratch;
 
-static Scratch take_scratch(Arena *arena, const AttentionHead *head)
+static Scratch lay_out_scratch(Arena *arena, const AttentionHead *head)
 {
-    Scratch s = {.bucket = bucket_take(arena, head)};
+    Scratch s = {.bucket = bucket_lay_out(arena, head)};
     size_t near = bucket_near(head), most = head->options->hashes * (near ? near : 1);
     s.row_max = s.row_product = arena_reals(arena, head->length);
-    s.projections = arena_reals(arena, buckets_directions(head));
-    s.sorted = buckets_take_sorted(arena, head);
+    s.projections = arena_reals(arena, directions(head));
+    s.order = lay_out_indexes(arena, head->length);
+    s.starts = lay_out_indexes(arena, head->options->buckets + 2);
     s.q = arena_reals(arena, head->width);
     s.p = arena_reals(arena, most);
-    s.seen = buckets_take_indexes(arena, most);
-    s.buckets = buckets_take_indexes(arena, head->options->hashes);
+    s.seen = lay_out_indexes(arena, most);
+    s.buckets = lay_out_indexes(arena, head->options->hashes);
     return s;
 }
 
 static Scratch scratch_of(real *scratch, const AttentionHead *head)
 {
     Arena arena = arena_over(scratch);
-    return take_scratch(&arena, head);
+    return lay_out_scratch(&arena, head);
 }
 
-/* Decoding keeps keys and values of all positions. */
+/* Decoding keeps keys and values of all positions, and for every round chains from each
+ * position to the previous one in its bucket. Positions there count from 1; 0 means none. */
 typedef struct State {
     real *keys, *values; /* (T, D), keys with 1 / sqrt(D) in them */
-    BucketChains chains;
+    int32_t *latest;     /* (hashes, buckets) of each bucket */
+    int32_t *earlier;    /* (hashes, T) the previous one in the bucket of each position */
 } State;
 
-static State take_state(Arena *arena, const AttentionHead *head)
+static State lay_out_state(Arena *arena, const AttentionHead *head)
 {
-    State s = {.chains = buckets_take_chains(arena, head)};
+    size_t hashes = head->options->hashes;
+    State s = {.latest = lay_out_indexes(arena, hashes * head->options->buckets)};
+    s.earlier = lay_out_indexes(arena, hashes * head->length);
     ROWS_TAKE(arena, head->length * head->width, &s.keys, &s.values);
     return s;
 }
@@ -100,12 +151,37 @@ static State take_state(Arena *arena, const AttentionHead *head)
 static AttentionMemory memory(const AttentionHead *head)
 {
     Arena saved = {0}, scratch = {0}, state = {0};
-    take_saved(&saved, head);
-    take_scratch(&scratch, head);
-    take_state(&state, head);
+    lay_out_saved(&saved, head);
+    lay_out_scratch(&scratch, head);
+    lay_out_state(&state, head);
     return (AttentionMemory){.saved = arena_used_reals(&saved),
                              .scratch = arena_used_reals(&scratch),
                              .state = arena_used_reals(&state)};
+}
+
+/* --- buckets of a round --- */
+
+/* Sorts by the buckets of a round, (T): a counting sort, stable. Counts are stored two places
+ * on: after summing, that entry is the bucket's end, and after placing the positions its start.
+ */
+static void sort(const Scratch *s, const int32_t *buckets, const AttentionHead *head)
+{
+    size_t count = head->options->buckets;
+    int32_t *starts = s->starts;
+    memset(starts, 0, (count + 2) * sizeof *starts);
+    for (size_t i = 0; i < head->length; i++)
+        starts[buckets[i] + 2]++;
+    for (size_t i = 2; i < count + 2; i++)
+        starts[i] += starts[i - 1];
+    for (size_t i = 0; i < head->length; i++)
+        s->order[starts[buckets[i] + 1]++] = (int32_t)i;
+}
+
+static void load_bucket(Scratch *s, size_t index, const AttentionData *data)
+{
+    const int32_t *start = s->starts + index;
+    bucket_load(&s->bucket, s->order + start[0], (size_t)(start[1] - start[0]), data->q,
+                data->v);
 }
 
 /* --- forward --- */
@@ -117,20 +193,20 @@ static void forward(const AttentionData *data, const AttentionHead *head)
     Scratch s = scratch_of(data->scratch, head);
     real *sum = saved.lse, *max = s.row_max, *out = data->out; /* the sums become the lse */
     for (size_t i = 0; i < length; i++) {
-        buckets_hash(saved.buckets + i, length, s.projections, data->q + i * head->stride,
-                     data->params, head);
-        running_start(&max[i], &sum[i]);
+        hash(saved.buckets + i, length, s.projections, data->q + i * head->stride, data->params,
+             head);
+        online_softmax_start(&max[i], &sum[i]);
         vector_zero(out + i * head->out_stride, width);
     }
     for (size_t round = 0; round < head->options->hashes; round++) {
-        buckets_sort(&s.sorted, saved.buckets + round * length, head);
+        sort(&s, saved.buckets + round * length, head);
         for (size_t index = 0; index < head->options->buckets; index++) {
-            bucket_load(&s.bucket, &s.sorted, index, data->q, data->v);
+            load_bucket(&s, index, data);
             bucket_forward(&s.bucket, out, max, sum);
         }
     }
     for (size_t i = 0; i < length; i++)
-        running_finish(out + i * head->out_stride, width, max[i], &sum[i]);
+        online_softmax_finish(out + i * head->out_stride, width, max[i], &sum[i]);
 }
 
 /* --- backward --- */
@@ -148,38 +224,63 @@ static void backward(const AttentionData *data, const AttentionHead *head)
     rows_zero(data->dk, stride, length, width); /* keys are functions of q */
     rows_zero(data->dv, stride, length, width);
     for (size_t round = 0; round < head->options->hashes; round++) {
-        buckets_sort(&s.sorted, saved.buckets + round * length, head);
+        sort(&s, saved.buckets + round * length, head);
         for (size_t index = 0; index < head->options->buckets; index++) {
-            bucket_load(&s.bucket, &s.sorted, index, data->q, data->v);
+            load_bucket(&s, index, data);
             bucket_backward(&s.bucket, data, saved.lse, s.row_product);
         }
     }
     for (size_t i = 0; i < length; i++)
-        turn_back(data->dq + i * stride, i, head);
+        attention_rotate_back(data->dq + i * stride, i, head);
 }
 
 /* --- decoding --- */
+
+static size_t follow_chain(int32_t *seen, int32_t *latest, int32_t *earlier, size_t position,
+                           size_t near)
+{
+    size_t count = 0;
+    for (int32_t next = *latest; next && count < near; next = earlier[next - 1])
+        seen[count++] = next - 1;
+    if (count == 0)
+        seen[count++] = (int32_t)position;
+    earlier[position] = *latest;
+    *latest = (int32_t)position + 1;
+    return count;
+}
+
+/* Lists, round by round, the last `near` positions in the position's buckets, or itself if
+ * there is none, and appends it to the chains. Returns the length of the list. */
+static size_t follow(const Scratch *s, const State *state, const AttentionHead *head)
+{
+    size_t count = 0, near = bucket_near(head);
+    for (size_t round = 0; round < head->options->hashes; round++) {
+        int32_t *latest = state->latest + round * head->options->buckets + s->buckets[round];
+        count += follow_chain(s->seen + count, latest, state->earlier + round * head->length,
+                              head->position, near);
+    }
+    return count;
+}
 
 static void step(const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width, position = head->position;
     Arena in_state = arena_over(data->carry);
-    State s = take_state(&in_state, head);
+    State s = lay_out_state(&in_state, head);
     Scratch sight = scratch_of(data->scratch, head);
     real *p = sight.p, *key = s.keys + position * width,
          scale = bucket_key_scale(data->q, width);
-    turned_copy(sight.q, data->q, 0, head);
+    attention_rotated_copy(sight.q, data->q, 0, head);
     for (size_t i = 0; i < width; i++)
         key[i] = sight.q[i] * scale;
     memcpy(s.values + position * width, data->v, width * sizeof(real));
-    buckets_hash(sight.buckets, 1, sight.projections, data->q, data->params, head);
-    size_t count = buckets_follow(sight.seen, &s.chains, sight.buckets, position,
-                                  bucket_near(head), head);
+    hash(sight.buckets, 1, sight.projections, data->q, data->params, head);
+    size_t count = follow(&sight, &s, head);
     for (size_t j = 0; j < count; j++)
         p[j] = vector_dot(sight.q, s.keys + (size_t)sight.seen[j] * width, width);
     real max, sum;
-    running_start(&max, &sum);
-    running_absorb(p, count, &max, &sum);
+    online_softmax_start(&max, &sum);
+    online_softmax_absorb(p, count, &max, &sum);
     vector_zero(data->out, width);
     for (size_t j = 0; j < count; j++)
         vector_add_scaled(data->out, s.values + (size_t)sight.seen[j] * width, p[j] / sum,
@@ -191,7 +292,7 @@ static double flop(const AttentionHead *head)
 {
     double near = (double)bucket_near(head), width = (double)head->width;
     return (double)head->length * width *
-           (4 * (double)head->options->hashes * near + 2 * (double)buckets_directions(head));
+           (4 * (double)head->options->hashes * near + 2 * (double)directions(head));
 }
 
 const AttentionKind attention_reformer = {
@@ -203,8 +304,8 @@ const AttentionKind attention_reformer = {
     .turns_itself = true,
     .carry = CARRY_NEVER,
     .memory = memory,
-    .param_count = buckets_param_count,
-    .start_params = buckets_start_params,
+    .param_count = param_count,
+    .start_params = start_params,
     .params_random = true,
     .flop = flop,
     .forward = forward,

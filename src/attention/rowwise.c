@@ -67,7 +67,7 @@ typedef struct Rowwise {
 } Rowwise;
 _Static_assert(sizeof(Rowwise) <= CHUNKWISE_MOST, "the driver has room for it");
 
-static void take(void *work, Arena *arena)
+static void lay_out(void *work, Arena *arena)
 {
     Rowwise *c = work;
     const Chunk at = c->at;
@@ -129,14 +129,16 @@ static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stri
 }
 
 /* Y = X M, where M is a state or its gradient and may be known to be zero. */
-static void through(real *y, size_t y_stride, Factor x, Factor m, bool zero, const Rowwise *c)
+static void multiply_state(real *y, size_t y_stride, Factor x, Factor m, bool zero,
+                           const Rowwise *c)
 {
     size_t width = c->at.width;
     chunk_product(zero, c->at.rows, width, width, x, m, y, y_stride);
 }
 
 /* M += (X f)^T Y */
-static void into(real *m, const real *x, const real *factors, Factor y, const Rowwise *c)
+static void add_products(real *m, const real *x, const real *factors, Factor y,
+                         const Rowwise *c)
 {
     size_t width = c->at.width;
     scale_columns(c->scaled, width, x, width, factors, c);
@@ -227,7 +229,8 @@ static void compute_writing(const Rowwise *c)
     Factor find = plain(c->find, width), v = c->v;
     triangle_product(c->l, find, plain(pair.k, width), width);
     scale_columns(c->scaled, width, c->find, width, c->in, c);
-    through(u, width, plain(c->scaled, width), plain(c->at.state, width), c->at.from_zeros, c);
+    multiply_state(u, width, plain(c->scaled, width), plain(c->at.state, width),
+                   c->at.state_is_zero, c);
     if (c->rule->erase_key) {
         scores(c, find, plain(c->at.k, width), true);
         triangle_add(u, width, c->at.p, v, width);
@@ -258,7 +261,7 @@ static void load(void *work)
     c->l.at += c->at.slot * CHUNK * CHUNK;
     load_factors(c->decay, 1, c);
     multiply(c->find, c->decay, c);
-    if (!c->at.again)
+    if (!c->at.slot_filled)
         compute_writing(c);
 }
 
@@ -278,8 +281,8 @@ static void read_state(void *work)
     real *out = c->at.data.out;
     load_queries(c);
     scale_columns(c->scaled, width, c->at.q, width, c->in, c);
-    through(out, stride, plain(c->scaled, width), plain(c->at.state, width), c->at.from_zeros,
-            c);
+    multiply_state(out, stride, plain(c->scaled, width), plain(c->at.state, width),
+                   c->at.state_is_zero, c);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
         scores(c, plain(c->at.q, width), plain(pair.k, width), false);
@@ -293,7 +296,7 @@ static void advance(void *work, real *state)
     rows_scale(state, c->at.width, c->whole, c->at.width, c->at.width);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
-        into(state, pair.k, c->out, pair.u, c);
+        add_products(state, pair.k, c->out, pair.u, c);
     }
 }
 
@@ -313,14 +316,15 @@ static void write_backward(const Rowwise *c, const Pair *pair, const real *ds)
 {
     size_t width = c->at.width;
     real *dk = pair->dk;
-    bool unread = c->at.unread;
-    through(dk, pair->dk_stride, pair->u, transposed(ds, width), unread, c);
+    bool is_last = c->at.is_last;
+    multiply_state(dk, pair->dk_stride, pair->u, transposed(ds, width), is_last, c);
     scale_columns(dk, pair->dk_stride, dk, pair->dk_stride, c->out, c);
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
             c->dlog[j] += pair->k[i * width + j] * dk[i * pair->dk_stride + j];
     scale_columns(c->scaled, width, pair->k, width, c->out, c);
-    through(pair->du, pair->du_stride, plain(c->scaled, width), plain(ds, width), unread, c);
+    multiply_state(pair->du, pair->du_stride, plain(c->scaled, width), plain(ds, width),
+                   is_last, c);
     scores(c, plain(c->at.q, width), plain(pair->k, width), false);
     triangle_transposed_add(pair->du, pair->du_stride, c->at.p, c->at.dout, width);
 }
@@ -332,7 +336,7 @@ static void read_backward(const Rowwise *c, real *ds, real *dx, size_t dx_stride
                           Factor z)
 {
     size_t width = c->at.width;
-    through(dx, dx_stride, z, transposed(c->at.state, width), c->at.from_zeros, c);
+    multiply_state(dx, dx_stride, z, transposed(c->at.state, width), c->at.state_is_zero, c);
     scale_columns(dx, dx_stride, dx, dx_stride, c->in, c);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
@@ -341,7 +345,7 @@ static void read_backward(const Rowwise *c, real *ds, real *dx, size_t dx_stride
         triangle_transposed_add(pair.dk, pair.dk_stride, c->at.p, plain(x, width), width);
     }
     if (c->at.start > 0)
-        into(ds, x, c->in, z, c);
+        add_products(ds, x, c->in, z, c);
 }
 
 static void erase_backward(const Rowwise *c, real *ds)
@@ -441,7 +445,7 @@ static void step(void *work)
 
 const Recurrence rowwise_recurrence = {.chunk = CHUNK,
                                        .span = SPAN,
-                                       .take = take,
+                                       .lay_out = lay_out,
                                        .load = load,
                                        .read = read_state,
                                        .advance = advance,

@@ -6,7 +6,7 @@
 
 #include "src/attention/chunkwise.h"
 
-/* What a position contributes, in rows of D numbers; or the gradients of these. */
+/* What a position contributes, (D) each; or the gradients of these. */
 typedef struct RowwiseRow {
     real *g;     /* log decays; below ROWWISE_LEAST they count as that, without a gradient */
     real *q;     /* the query, scaled as the kind wants it */

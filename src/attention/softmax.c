@@ -7,14 +7,21 @@
  *
  *   o_i = sum over j <= i of exp(s_ij) v_j / (exp(b) + sum of exp(s_ij))
  *
- * b is 0, or with --sink a parameter of each head that starts at 0. panel.c computes both. */
+ * b is 0, or with --sink a parameter of each head that starts at 0.
+ *
+ * The forgetting transformer, FoX (Lin et al. 2025): softmax attention whose scores fade with
+ * the positions between query and key, at a rate that each position chooses,
+ *
+ *   s_ij = q_i . k_j / sqrt(D) + c_i - c_j,    c_i = sum over s <= i of log sigmoid(gate_s)
+ *   o_i = sum over j <= i of exp(s_ij) v_j / sum of exp(s_ij)
+ *
+ * so a key counts as the product of the forget gates after it. Distances show in the weights,
+ * and no position encoding is needed. Biases start between 0 and 5 over the heads: half-lives
+ * of one position to about a hundred. Decoding keeps c_i - c_j beside each key.
+ *
+ * panel.c computes all three. */
 #include "src/attention/panel.h"
-
-/* Two products for the causal half of all pairs. */
-static double flop(const AttentionHead *head)
-{
-    return 2 * (double)head->length * (double)head->length * (double)head->width;
-}
+#include "src/math/vector.h"
 
 const AttentionKind attention_softmax = {
     PANEL_KIND(.reach = NULL),
@@ -23,7 +30,7 @@ const AttentionKind attention_softmax = {
     .cost = "T D",
     .normalised = true,
     .memory = panel_memory,
-    .flop = flop,
+    .flop = panel_flop,
     .step = panel_step,
 };
 
@@ -50,6 +57,80 @@ const AttentionKind attention_softmax1 = {
     .memory = panel_memory,
     .param_count = sink_reals,
     .start_params = start_sink,
-    .flop = flop,
+    .flop = panel_flop,
     .step = panel_step,
+};
+
+/* --- fox --- */
+
+static AttentionMemory fox_memory(const AttentionHead *head)
+{
+    AttentionMemory memory = panel_memory(head);
+    memory.scratch += 3 * head->length;
+    return memory;
+}
+
+/* The logarithms and the engine's sums and gradients lie after the scratch of the engine. */
+static void fox_prepare(PanelSource *source, const AttentionData *data,
+                        const AttentionHead *head)
+{
+    real *logs = data->scratch + panel_memory(head).scratch;
+    PanelKeys *keys = &source->keys[PANEL_OWN];
+    for (size_t i = 0; i < head->length; i++)
+        logs[i] = vector_log_sigmoid(data->gates[i * head->gates_stride]);
+    keys->logs = logs;
+    keys->sums = logs + head->length;
+    if (!data->dq)
+        return;
+    keys->dsums = keys->sums + head->length;
+    vector_zero(keys->dsums, head->length);
+}
+
+/* A gate is part of the sums of its own position and all later ones. */
+static void fox_end_backward(const PanelSource *source, const AttentionData *data,
+                             const AttentionHead *head)
+{
+    real sum = 0;
+    for (size_t i = head->length; i-- > 0;) {
+        sum += source->keys[PANEL_OWN].dsums[i];
+        size_t at = i * head->gates_stride;
+        data->dgates[at] = sum * vector_sigmoid(-data->gates[at]);
+    }
+}
+
+/* All earlier keys fade a little more. */
+static void fox_step(const AttentionData *data, const AttentionHead *head)
+{
+    real *faded = panel_state(data->carry, head).faded;
+    real decay = vector_log_sigmoid(data->gates[0]);
+    for (size_t j = 0; j < head->position; j++)
+        faded[j] += decay;
+    faded[head->position] = 0;
+    panel_step(data, head);
+}
+
+static size_t one_gate(const AttentionHead *head)
+{
+    (void)head;
+    return 1;
+}
+
+static void fox_start_gates(real *bias, const AttentionHead *head, RandomKey key)
+{
+    (void)key;
+    bias[0] = head->heads > 1 ? 5 * (real)head->index / (real)(head->heads - 1) : (real)2.5;
+}
+
+const AttentionKind attention_fox = {
+    PANEL_KIND(.fades = true, .prepare = fox_prepare, .end_backward = fox_end_backward),
+    .name = "fox",
+    .help = "forgetting transformer (FoX): softmax whose scores fade by learned forget gates",
+    .cost = "T D",
+    .normalised = true,
+    .knows_positions = true,
+    .memory = fox_memory,
+    .gates = one_gate,
+    .start_gates = fox_start_gates,
+    .flop = panel_flop,
+    .step = fox_step,
 };

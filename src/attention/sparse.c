@@ -1,5 +1,16 @@
-/* Sparse Transformers (Child et al. 2019): heads alternate between near and far positions. Each
- * is softmax attention over
+/* Softmax attention over a part of the past.
+ *
+ * In a sliding window a query sees the last w positions, itself included,
+ *
+ *   s_ij = q_i . k_j / sqrt(D)
+ *   o_i = sum over i - w < j <= i of exp(s_ij) v_j / sum over the same j of exp(s_ij)
+ *
+ * so L layers reach L (w - 1) positions back. Decoding keeps a ring of w keys and values. With
+ * --carry-state the ring is carried into the next context window, as in Transformer-XL; forward
+ * keeps a copy of it, in order, for backward.
+ *
+ * In Sparse Transformers (Child et al. 2019) heads alternate between near and far positions.
+ * Each is softmax attention over
  *
  *              even heads             odd heads
  *   strided    i - j < l              i - j a multiple of l
@@ -15,6 +26,96 @@
  * the summary, or itself if that is earlier. */
 #include "src/attention/panel.h"
 #include "src/math/vector.h"
+
+/* --- window --- */
+
+static PanelReach window_reach(const AttentionHead *head)
+{
+    return (PanelReach){.window = head->options->window, .block = PANEL_ALL};
+}
+
+/* Positions before the sequence that its first query sees. */
+static size_t past(const AttentionHead *head)
+{
+    size_t most = head->options->window - 1;
+    if (!head->carries)
+        return 0;
+    return head->position < most ? head->position : most;
+}
+
+/* A carried ring has room for everything that any query sees. */
+static AttentionHead ring_head(const AttentionHead *head)
+{
+    AttentionHead ring = *head;
+    if (head->carries)
+        ring.length = head->options->window;
+    return ring;
+}
+
+static AttentionMemory window_memory(const AttentionHead *head)
+{
+    AttentionHead ring = ring_head(head);
+    AttentionMemory memory = panel_memory(head);
+    size_t most = head->carries ? head->options->window - 1 : 0;
+    memory.saved += 2 * most * head->width;
+    memory.state = panel_state_reals(&ring);
+    return memory;
+}
+
+/* Copies the ring, in order. */
+static void keep_past(real *keys, real *values, PanelState ring, const AttentionHead *head)
+{
+    size_t width = head->width, count = past(head);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = (head->position - count + i) % head->options->window * width;
+        memcpy(keys + i * width, ring.keys + from, width * sizeof(real));
+        memcpy(values + i * width, ring.values + from, width * sizeof(real));
+    }
+}
+
+/* Stores in the ring what later queries may see. */
+static void carry_out(PanelState ring, const AttentionData *data, const AttentionHead *head)
+{
+    size_t width = head->width, window = head->options->window;
+    for (size_t i = head->length > window ? head->length - window : 0; i < head->length; i++) {
+        size_t to = (head->position + i) % window * width;
+        memcpy(ring.keys + to, data->k + i * head->stride, width * sizeof(real));
+        memcpy(ring.values + to, data->v + i * head->stride, width * sizeof(real));
+    }
+}
+
+/* The past lies after what the engine saves. Forward copies it there. */
+static void window_prepare(PanelSource *source, const AttentionData *data,
+                           const AttentionHead *head)
+{
+    real *keys = data->saved + panel_memory(head).saved;
+    real *values = keys + past(head) * head->width;
+    source->past = past(head);
+    source->keys[PANEL_PAST].k = keys;
+    source->keys[PANEL_PAST].v = values;
+    if (head->carries && !data->dq) {
+        AttentionHead ring_sizes = ring_head(head);
+        PanelState ring = panel_state(data->carry, &ring_sizes);
+        keep_past(keys, values, ring, head);
+        carry_out(ring, data, head);
+    }
+}
+
+const AttentionKind attention_window = {
+    PANEL_KIND(.reach = window_reach, .prepare = window_prepare),
+    .name = "window",
+    .help = "sliding-window softmax attention",
+    .cost = "window D",
+    .uses = "window",
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .memory = window_memory,
+    .flop = panel_flop,
+    .step = panel_step,
+};
+
+/* --- near and far heads --- */
 
 static bool is_far(const AttentionHead *head)
 {
@@ -37,51 +138,51 @@ static PanelReach strided_reach(const AttentionHead *head)
                         .block = PANEL_ALL};
 }
 
-static size_t texts(const AttentionHead *head)
+static size_t strands(const AttentionHead *head)
 {
     return head->length < head->options->period ? head->length : head->options->period;
 }
 
 /* The sequence of every l-th position from `first` on, for a far head. */
-static AttentionHead text_head(const AttentionHead *head, size_t first)
+static AttentionHead strand_head(const AttentionHead *head, size_t first)
 {
     size_t period = head->options->period;
-    AttentionHead text = with_index(head, 1);
-    text.length = (head->length - first + period - 1) / period;
-    text.stride *= period;
-    text.out_stride *= period;
-    text.dropout.key = random_subkey(head->dropout.key, first);
-    return text;
+    AttentionHead strand = with_index(head, 1);
+    strand.length = (head->length - first + period - 1) / period;
+    strand.stride *= period;
+    strand.out_stride *= period;
+    strand.dropout.key = random_subkey(head->dropout.key, first);
+    return strand;
 }
 
 static AttentionMemory strided_memory(const AttentionHead *head)
 {
-    AttentionHead near = with_index(head, 0), longest = text_head(head, 0);
+    AttentionHead near = with_index(head, 0), longest = strand_head(head, 0);
     AttentionMemory memory = panel_memory(&near), far = panel_memory(&longest);
     if (memory.scratch < far.scratch)
         memory.scratch = far.scratch;
-    memory.state = texts(head) * far.state;
+    memory.state = strands(head) * far.state;
     return memory;
 }
 
 /* Calls work for every such sequence; their saved lse lie one after another. */
-static void for_texts(const AttentionData *data, const AttentionHead *head,
-                      void (*work)(const AttentionData *data, const AttentionHead *head))
+static void for_strands(const AttentionData *data, const AttentionHead *head,
+                        void (*work)(const AttentionData *data, const AttentionHead *head))
 {
     real *saved = data->saved;
-    for (size_t first = 0; first < texts(head); first++) {
-        AttentionHead text = text_head(head, first);
+    for (size_t first = 0; first < strands(head); first++) {
+        AttentionHead strand = strand_head(head, first);
         AttentionData part = attention_rows(data, first, head);
         part.saved = saved;
-        work(&part, &text);
-        saved += text.length;
+        work(&part, &strand);
+        saved += strand.length;
     }
 }
 
 static void strided_forward(const AttentionData *data, const AttentionHead *head)
 {
     if (is_far(head))
-        for_texts(data, head, panel_forward);
+        for_strands(data, head, panel_forward);
     else
         panel_forward(data, head);
 }
@@ -89,7 +190,7 @@ static void strided_forward(const AttentionData *data, const AttentionHead *head
 static void strided_backward(const AttentionData *data, const AttentionHead *head)
 {
     if (is_far(head))
-        for_texts(data, head, panel_backward);
+        for_strands(data, head, panel_backward);
     else
         panel_backward(data, head);
 }
@@ -101,7 +202,7 @@ static void strided_step(const AttentionData *data, const AttentionHead *head)
         panel_step(data, head);
         return;
     }
-    AttentionHead longest = text_head(head, 0);
+    AttentionHead longest = strand_head(head, 0);
     AttentionData own = *data;
     own.carry += head->position % period * panel_state_reals(&longest);
     longest.position /= period;
@@ -119,9 +220,9 @@ static double strided_flop(const AttentionHead *head)
 {
     AttentionHead near = with_index(head, 0);
     double far = 0;
-    for (size_t first = 0; first < texts(head); first++) {
-        AttentionHead text = text_head(head, first);
-        far += panel_flop(&text);
+    for (size_t first = 0; first < strands(head); first++) {
+        AttentionHead strand = strand_head(head, first);
+        far += panel_flop(&strand);
     }
     return mean_flop(panel_flop(&near), far, head);
 }

@@ -1,0 +1,251 @@
+/* The delta rule with a decay for every feature of the keys. Queries and keys have length 1,
+ * and f, b and w come from gates:
+ *
+ *   S' = a_i S_(i-1),    S_i = S' + k_i^T (w_i v_i - (b_i k_i) S'),    o_i = q_i S_i
+ *   a_i = exp(-A softplus(f_i))
+ *
+ * Kimi delta attention (KDA, Kimi team 2025) has one rate b = w = sigmoid(gate) for all
+ * features. Gated DeltaNet-2 has a sigmoid gate for each feature of the key, b, for what is
+ * erased, and one for each feature of the value, w, for what is written. With
+ * --negative-eigenvalues b is twice the sigmoid.
+ *
+ * RWKV-7 (Peng et al. 2025): the delta rule with a decay for every feature, where what is
+ * looked up, removed and written have keys of their own,
+ *
+ *   S_i = w_i S_(i-1) - (a_i h_i)^T (h_i S_(i-1)) + (k_i (1 + (a_i - 1) c))^T v_i
+ *   o_i = q_i S_i,    h_i = (k_i m) / |k_i m|
+ *   w_i = exp(-sigmoid(gate) / sqrt(e)),    a_i = sigmoid(gate')
+ *
+ * w multiplies the rows of the state; gates, a, and the parameters m and c of the head have a
+ * number for each feature. The lookup reads the state before its decay, so it is
+ * (h_i / w_i) S' with the decayed state S'. Neither the token shift, for which there is the
+ * short convolution, nor the term of the own position, (q . r k) v, is part of the kind. */
+#include "src/attention/rows.h"
+#include "src/attention/rowwise.h"
+#include "src/attention/timestep.h"
+
+/* --- kda and gdn2 --- */
+
+/* The gates of a position: D of the decays, then one rate, or D of erasing and D of writing. */
+typedef struct Gates {
+    const real *f, *b, *w; /* (D), or (1) for one rate */
+    real limit;            /* of b */
+} Gates;
+
+/* Rates per feature. */
+static bool has_two(const AttentionHead *head)
+{
+    return head->kind->gates_values;
+}
+
+static Gates gates_of(const real *gates, const AttentionHead *head)
+{
+    const real *b = gates + head->width;
+    return (Gates){gates, b, has_two(head) ? b + head->width : b,
+                   head->options->negative_eigenvalues ? 2 : 1};
+}
+
+static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
+{
+    const Gates gates = gates_of(data->gates, head);
+    real of_q = row_unit(data->q, head->width), of_k = row_unit(data->k, head->width);
+    timestep_logarithms(row->g, gates.f, data->params, head->width);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        row->q[j] = of_q * data->q[j];
+        row->k[j] = of_k * data->k[j];
+    }
+    if (has_two(head)) {
+#pragma omp simd
+        for (size_t j = 0; j < head->width; j++) {
+            row->find[j] = row->k[j] * (gates.limit * vector_sigmoid(gates.b[j]));
+            row->v[j] = data->v[j] * vector_sigmoid(gates.w[j]);
+        }
+    } else {
+        real b = gates.limit * vector_sigmoid(gates.b[0]);
+#pragma omp simd
+        for (size_t j = 0; j < head->width; j++) {
+            row->find[j] = row->k[j] * b;
+            row->v[j] = data->v[j] * b;
+        }
+    }
+}
+
+/* From the gradients of find and v to those of the rates. */
+static void rates_backward(const RowwiseRow *d, const AttentionData *data,
+                           const AttentionHead *head, real of_k)
+{
+    const Gates gates = gates_of(data->gates, head);
+    real *restrict db = data->dgates + head->width, *restrict dw = data->dgates +
+                                                                   2 * head->width;
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        real b = gates.limit * vector_sigmoid(gates.b[j]), w = vector_sigmoid(gates.w[j]);
+        db[j] = d->find[j] * of_k * data->k[j] * b * (1 - b / gates.limit);
+        dw[j] = d->v[j] * data->v[j] * w * (1 - w);
+        d->k[j] += b * d->find[j];
+        d->v[j] *= w;
+    }
+}
+
+static void rate_backward(const RowwiseRow *d, const AttentionData *data,
+                          const AttentionHead *head, real of_k)
+{
+    const Gates gates = gates_of(data->gates, head);
+    const real *k = data->k, *v = data->v, *dfind = d->find;
+    real *restrict dk = d->k, *restrict dv = d->v;
+    real b = gates.limit * vector_sigmoid(gates.b[0]), db = 0;
+#pragma omp simd reduction(+ : db)
+    for (size_t j = 0; j < head->width; j++) {
+        db += dfind[j] * of_k * k[j] + dv[j] * v[j];
+        dk[j] += b * dfind[j];
+        dv[j] *= b;
+    }
+    data->dgates[head->width] = db * b * (1 - b / gates.limit);
+}
+
+static void backward(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head)
+{
+    size_t width = head->width;
+    real of_k = row_unit(data->k, width);
+    if (has_two(head))
+        rates_backward(d, data, head, of_k);
+    else
+        rate_backward(d, data, head, of_k);
+    timestep_logarithms_backward(d->g, data->gates, data->params, data->dparams, width);
+    memcpy(data->dgates, d->g, width * sizeof(real));
+    row_unit_backward(d->q, data->q, row_unit(data->q, width), width);
+    row_unit_backward(d->k, data->k, of_k, width);
+}
+
+static size_t gates(const AttentionHead *head)
+{
+    return has_two(head) ? 3 * head->width : head->width + 1;
+}
+
+/* Step sizes differ by feature; rates start at one half. */
+static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
+{
+    for (size_t j = 0; j < gates(head); j++)
+        bias[j] = j < head->width ? timestep_bias(random_uniform(key, j)) : 0;
+}
+
+#define DELTA_PER_FEATURE                                                              \
+    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),  \
+        .uses = "negative-eigenvalues", .wants_convolution = true, .wants_gate = true, \
+        .gates = gates, .gate_rank = 32, .start_gates = start_gates,                   \
+        .param_count = timestep_param_count, .start_params = timestep_start_params
+
+const AttentionKind attention_kda = {
+    DELTA_PER_FEATURE,
+    .name = "kda",
+    .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
+};
+
+const AttentionKind attention_gdn2 = {
+    DELTA_PER_FEATURE,
+    .name = "gdn2",
+    .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
+    .gates_values = true,
+};
+
+/* --- rwkv7 --- */
+
+#define FASTEST ((real)0.6065306597126334) /* 1 / sqrt(e) */
+
+/* The parameters of the head are m, then c. */
+
+/* h, and 1 / |k m|; `to` holds k m in between. */
+static real look_up(real *restrict to, const AttentionData *data, const AttentionHead *head)
+{
+    const real *m = data->params;
+    for (size_t j = 0; j < head->width; j++)
+        to[j] = data->k[j] * m[j];
+    return row_unit(to, head->width);
+}
+
+static void rwkv7_load(const RowwiseRow *row, const AttentionData *data,
+                       const AttentionHead *head)
+{
+    const real *w = data->gates, *a = w + head->width;
+    const real *c = data->params + head->width;
+    real unit = look_up(row->find, data, head);
+#pragma omp simd
+    for (size_t j = 0; j < head->width; j++) {
+        real h = unit * row->find[j], rate = vector_sigmoid(a[j]);
+        row->g[j] = -FASTEST * vector_sigmoid(w[j]);
+        row->q[j] = data->q[j];
+        row->k[j] = data->k[j] * (1 + (rate - 1) * c[j]);
+        row->find[j] = h * vector_exp(-row->g[j]);
+        row->erase[j] = rate * h;
+    }
+}
+
+/* Leaves dh in find. */
+static void rwkv7_rates_backward(const RowwiseRow *d, const AttentionData *data,
+                                 const AttentionHead *head, const real *restrict km, real unit)
+{
+    size_t width = head->width;
+    const real *w = data->gates, *a = w + width, *c = data->params + head->width;
+    real *restrict dw = data->dgates, *restrict da = data->dgates + width;
+    real *restrict dc = data->dparams + width;
+#pragma omp simd
+    for (size_t j = 0; j < width; j++) {
+        real decay = vector_sigmoid(w[j]), rate = vector_sigmoid(a[j]), h = unit * km[j];
+        real find = vector_exp(FASTEST * decay) * d->find[j], dk = d->k[j] * data->k[j];
+        dw[j] = -FASTEST * (d->g[j] - find * h) * decay * (1 - decay);
+        da[j] = (d->erase[j] * h + dk * c[j]) * rate * (1 - rate);
+        dc[j] += dk * (rate - 1);
+        d->k[j] *= 1 + (rate - 1) * c[j];
+        d->find[j] = find + rate * d->erase[j];
+    }
+}
+
+static void rwkv7_backward(const RowwiseRow *d, const AttentionData *data,
+                           const AttentionHead *head)
+{
+    size_t width = head->width;
+    const real *m = data->params;
+    real *restrict km = d->room, unit = look_up(km, data, head);
+    rwkv7_rates_backward(d, data, head, km, unit);
+    row_unit_backward(d->find, km, unit, width);
+    for (size_t j = 0; j < width; j++) {
+        d->k[j] += m[j] * d->find[j];
+        data->dparams[j] += data->k[j] * d->find[j];
+    }
+}
+
+static size_t two_per_feature(const AttentionHead *head)
+{
+    return 2 * head->width;
+}
+
+/* Half-lives of 6 to 760 positions over the features; a starts at one half. */
+static void start_rwkv7_gates(real *bias, const AttentionHead *head, RandomKey key)
+{
+    (void)key;
+    for (size_t j = 0; j < 2 * head->width; j++)
+        bias[j] = j < head->width ? (real)(5 * ((double)j + 0.5) / (double)head->width - 6.5)
+                                  : 0;
+}
+
+static void start_params(real *params, const AttentionHead *head, RandomKey key)
+{
+    (void)key;
+    for (size_t j = 0; j < 2 * head->width; j++)
+        params[j] = j < head->width ? (real)0.85 : 1;
+}
+
+const AttentionKind attention_rwkv7 = {
+    ROWWISE_KIND(.erases = true, .erase_key = true, .load = rwkv7_load,
+                 .backward = rwkv7_backward),
+    .name = "rwkv7",
+    .help = "RWKV-7: the delta rule with a decay per feature, and keys of its own for erasing",
+    .wants_convolution = true,
+    .wants_gate = true,
+    .gates = two_per_feature,
+    .gate_rank = 32,
+    .start_gates = start_rwkv7_gates,
+    .param_count = two_per_feature,
+    .start_params = start_params,
+};
