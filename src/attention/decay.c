@@ -44,7 +44,7 @@
  * their own pays: one factor for a pair instead of one for each feature needs no exponentials
  * for q and k, allows chunks of 64, and a decay near 0, whose logarithm rowwise.c would limit.
  * As rules of rowwise.c, with the factors of a row computed once, forward and backward of
- * retention, gated and gated-delta took 1.09 to 1.23 times the processor time (4 heads of 32,
+ * retention, gated and gated-delta took 1.09 to 1.21 times the processor time (4 heads of 32,
  * 128 and 1024 positions, one thread, AVX2, medians of paired runs).
  *
  * With keys of norm 1 and b at most 2, replacing a value never makes the state grow. Above 1,
