@@ -31,30 +31,19 @@ static json_t *stops_json(const char *lines)
     return all;
 }
 
-static json_t *setting_json(const OptionGroup *group, const Option *option)
-{
-    const void *field = option_field(group, option);
-    switch (option->type) {
-    case OPTION_SIZE:
-        return json_count(*(const size_t *)field);
-    case OPTION_REAL:
-        return json_figure(*(const double *)field);
-    case OPTION_FLAG:
-        return json_boolean(*(const bool *)field);
-    default:
-        return stops_json(*(char *const *)field);
-    }
-}
-
 /* The names of the options, with _ for -. */
 static json_t *settings_json(const OptionGroup *group)
 {
     json_t *settings = json_object();
     for (size_t i = 0; i < group->count; i++) {
-        char *name = memory_copy_text(group->options[i].name);
+        const Option *option = &group->options[i];
+        char *name = memory_copy_text(option->name);
         for (char *c = name; (c = strchr(c, '-'));)
             *c = '_';
-        json_object_set_new(settings, name, setting_json(group, &group->options[i]));
+        json_object_set_new(settings, name,
+                            option->type == OPTION_TEXT
+                                ? stops_json(*(char *const *)option_field(group, option))
+                                : json_option(group, option));
         free(name);
     }
     return settings;

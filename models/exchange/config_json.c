@@ -14,21 +14,6 @@
 
 /* --- writing --- */
 
-static json_t *option_json(const OptionGroup *group, const Option *option)
-{
-    const void *field = option_field(group, option);
-    if (option->type == OPTION_FLAG)
-        return json_boolean(*(const bool *)field);
-    if (option->type == OPTION_REAL)
-        return json_figure(*(const double *)field);
-    if (option->type == OPTION_SIZE && *(const size_t *)field != OPTION_AUTO)
-        return json_count(*(const size_t *)field);
-    char *text = option_value(group, option);
-    json_t *value = json_string(text);
-    free(text);
-    return value;
-}
-
 /* Leaves out options of attention kinds that the model does not have. */
 json_t *export_settings_json(const LoadedModel *loaded)
 {
@@ -41,7 +26,7 @@ json_t *export_settings_json(const LoadedModel *loaded)
             const Option *option = &groups[g].options[i];
             bool of_model = groups[g].target == config;
             if (option->stored && (!of_model || config_has_option(config, option)))
-                json_object_set_new(settings, option->name, option_json(&groups[g], option));
+                json_object_set_new(settings, option->name, json_option(&groups[g], option));
         }
     return settings;
 }
@@ -59,7 +44,7 @@ static void set_keys(json_t *tree, const Family *family, const ModelConfig *conf
     for (const ConfigKey *key = family->keys; key->key; key++)
         json_object_set_new(tree, key->key,
                             !is_activation(key)
-                                ? option_json(&group, option_find(&group, 1, key->option, NULL))
+                                ? json_option(&group, option_find(&group, 1, key->option, NULL))
                             : activation ? json_string(activation)
                                          : json_null());
     for (const ConfigMust *must = family->musts; must->key; must++)

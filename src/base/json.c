@@ -25,6 +25,21 @@ json_t *json_count(size_t value)
     return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
 }
 
+json_t *json_option(const OptionGroup *group, const Option *option)
+{
+    const void *field = option_field(group, option);
+    if (option->type == OPTION_FLAG)
+        return json_boolean(*(const bool *)field);
+    if (option->type == OPTION_REAL)
+        return json_figure(*(const double *)field);
+    if (option->type == OPTION_SIZE && *(const size_t *)field != OPTION_AUTO)
+        return json_count(*(const size_t *)field);
+    char *text = option_value(group, option);
+    json_t *value = json_string(text);
+    free(text);
+    return value;
+}
+
 json_t *json_parse(const char *text, size_t length, json_error_t *where)
 {
     return json_loadb(text, length, JSON_REJECT_DUPLICATES, where);

@@ -6,6 +6,8 @@
 #ifndef LINNET_JSON_H
 #define LINNET_JSON_H
 
+#include "src/base/options.h"
+
 #include <jansson.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,6 +19,8 @@ void json_use_memory(void);
 json_t *json_figure(double value);
 /* A number without a fraction. */
 json_t *json_count(size_t value);
+/* The value of an option; texts must be UTF-8. */
+json_t *json_option(const OptionGroup *group, const Option *option);
 
 /* Parses a whole text; NULL if it is not JSON, or if an object has a key twice. */
 json_t *json_parse(const char *text, size_t length, json_error_t *where);
