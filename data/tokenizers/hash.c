@@ -54,14 +54,15 @@ void hash_add(HashTable *table, uint32_t hash, uint32_t number)
 {
     enum { FIRST = 1 << 10 };
     if (2 * table->count >= table->size) {
-        HashTable old = *table;
-        table->size = old.size ? 2 * old.size : FIRST;
-        table->slots = memory_take(table->size, sizeof *table->slots, "a hash table");
-        memset(table->slots, 0xff, table->size * sizeof *table->slots);
-        for (size_t i = 0; i < old.size; i++)
-            if (old.slots[i].number != HASH_NONE)
-                put(table, old.slots[i]);
-        free(old.slots);
+        HashTable larger = {.size = table->size ? 2 * table->size : FIRST,
+                            .count = table->count};
+        larger.slots = memory_take(larger.size, sizeof *larger.slots, "a hash table");
+        memset(larger.slots, 0xff, larger.size * sizeof *larger.slots);
+        for (size_t i = 0; i < table->size; i++)
+            if (table->slots[i].number != HASH_NONE)
+                put(&larger, table->slots[i]);
+        free(table->slots);
+        *table = larger;
     }
     put(table, (HashSlot){hash, number});
     table->count++;

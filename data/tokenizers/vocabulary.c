@@ -36,13 +36,14 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
 
 int32_t vocabulary_append(Vocabulary *vocabulary, const char *bytes, size_t size, bool named)
 {
-    uint32_t id = (uint32_t)vocabulary->count++;
+    uint32_t id = (uint32_t)vocabulary->count;
     char *copy = memory_take(size + 1, 1, "the vocabulary");
     memcpy(copy, bytes, size);
     arrput(vocabulary->words, copy);
     arrput(vocabulary->lengths, (uint32_t)size);
     if (named)
         hash_add(&vocabulary->table, hash_bytes(bytes, size), id);
+    vocabulary->count++; /* last, as memory may be refused before */
     return (int32_t)id;
 }
 
@@ -145,7 +146,7 @@ void vocabulary_free(Vocabulary *vocabulary)
 {
     if (vocabulary->bpe)
         vocabulary->tokenizer->form->free(vocabulary);
-    for (size_t i = 0; i < vocabulary->count; i++)
+    for (size_t i = 0; i < arrlenu(vocabulary->words); i++)
         free(vocabulary->words[i]);
     arrfree(vocabulary->words);
     arrfree(vocabulary->lengths);
