@@ -53,31 +53,35 @@ size_t control_length(const char *c)
     return byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0 ? 2 : 0;
 }
 
-static void put_line(FILE *stream, const char *format, va_list args)
+/* "program: text" as one line in one write, so that lines of several processes do not mix. */
+static void put_line(FILE *stream, const char *program, const char *format, va_list args)
 {
-    char text[2048 + PATH_MAX];
-    vsnprintf(text, sizeof text, format, args);
+    enum { ESCAPE = 4 };
+    char text[2048 + PATH_MAX], line[ESCAPE * sizeof text];
+    size_t size = program ? (size_t)snprintf(text, sizeof text, "%s: ", program) : 0;
+    vsnprintf(text + size, sizeof text - size, format, args);
+    size = 0;
     for (const char *c = text; *c;) {
         size_t escaped = control_length(c);
         if (!escaped)
-            fputc(*c++, stream);
+            line[size++] = *c++;
         for (; escaped > 0; escaped--)
-            fprintf(stream, "\\x%02x", (unsigned char)*c++);
+            size += (size_t)snprintf(line + size, ESCAPE + 1, "\\x%02x", (unsigned char)*c++);
     }
-    fputc('\n', stream);
+    line[size++] = '\n';
+    fwrite(line, 1, size, stream);
 }
 
 static void say(const char *format, va_list args)
 {
-    fprintf(stderr, "%s: ", program_name);
-    put_line(stderr, format, args);
+    put_line(stderr, program_name, format, args);
 }
 
 void print_output(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_line(stdout, format, args);
+    put_line(stdout, NULL, format, args);
     va_end(args);
 }
 
