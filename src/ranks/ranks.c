@@ -23,10 +23,11 @@ size_t ranks_own(void)
 
 void ranks_alone(bool alone)
 {
+    static const Place one = {.count = 1};
     static Place among_all;
     if (alone)
         among_all = ranks;
-    ranks = alone ? (Place){.count = 1} : among_all;
+    ranks = alone ? one : among_all;
 }
 
 /* --- what MPI does, if it is built in --- */
