@@ -60,7 +60,7 @@ static size_t most(size_t a, size_t b)
 }
 
 /* NULL for none. */
-static real *take(Arena *arena, size_t reals)
+static real *reals_or_null(Arena *arena, size_t reals)
 {
     return reals ? arena_reals(arena, reals) : NULL;
 }
@@ -94,14 +94,14 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     LayerActivations *a = &pass->act.layer[layer];
     a->qkv = arena_reals(arena, rows * 3 * C);
     a->qkv_raw = convolves ? arena_reals(arena, rows * 3 * C) : a->qkv;
-    a->values = take(arena, config->value_residual && layer > 0 ? rows * C : 0);
-    a->qk_rms = take(arena, config->qk_norm ? rows * 2 * H : 0);
-    a->gates_low = take(arena, rows * kind->gate_rank);
-    a->gates = take(arena, rows * attention_gates(kind, &sizes));
-    a->saved = take(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
+    a->values = reals_or_null(arena, config->value_residual && layer > 0 ? rows * C : 0);
+    a->qk_rms = reals_or_null(arena, config->qk_norm ? rows * 2 * H : 0);
+    a->gates_low = reals_or_null(arena, rows * kind->gate_rank);
+    a->gates = reals_or_null(arena, rows * attention_gates(kind, &sizes));
+    a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
     a->mixed = arena_reals(arena, rows * C);
-    a->z = take(arena, gated ? rows * C : 0);
-    a->head_factors = take(arena, config->head_gate ? rows * H : 0);
+    a->z = reals_or_null(arena, gated ? rows * C : 0);
+    a->head_factors = reals_or_null(arena, config->head_gate ? rows * H : 0);
     a->y = gated || config->head_gate || config_norms_heads(config, layer)
                ? arena_reals(arena, rows * C)
                : a->mixed;
@@ -126,12 +126,12 @@ static void lay_out_layers(Pass *pass, Arena *arena)
 
 /* The tokens of n-grams, then for each layer the state (or KV cache) of its kind and that of
  * the convolution. Layers do not share cache lines, so there is nothing between them. */
-static real *lay_out_states(Pass *pass, bool before, Arena *arena)
+static void lay_out_states(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
     const size_t tokens = memory_whole_lines((config->ngrams - 1) * pass->batch);
     const size_t taps = (CONVOLUTION_TAPS - 1) * 3 * config->dim * pass->batch;
-    real *states = arena_reals(arena, tokens);
+    pass->states = arena_reals(arena, tokens);
     pass->states_reals = tokens;
     for (size_t layer = 0; layer < config->layers; layer++) {
         LayerActivations *a = &pass->act.layer[layer];
@@ -139,12 +139,12 @@ static real *lay_out_states(Pass *pass, bool before, Arena *arena)
         const size_t reals = attention_memory(config_kind(config, layer), &sizes).state;
         a->state_reals = memory_whole_lines(reals +
                                             (config_convolves(config, layer) ? taps : 0));
-        real *state = arena_reals(arena, a->state_reals);
-        *(before ? &a->state_before : &a->state) = state;
-        *(before ? &a->taps_before : &a->taps) = state ? state + reals : NULL;
+        a->state = arena_reals(arena, a->state_reals);
+        a->taps = a->state ? a->state + reals : NULL;
         pass->states_reals += a->state_reals;
     }
-    return states;
+    if (pass->carries && pass->use != PASS_EVALUATE)
+        pass->states_before = arena_reals(arena, pass->states_reals);
 }
 
 /* The largest that a layer needs; layers may be of different attention kinds. */
@@ -181,8 +181,8 @@ static void lay_out_transients(Pass *pass, Arena *arena)
     if (pass->use != PASS_EVALUATE) {
         grad->dqkv = arena_reals(arena, memory_product(rows, 3 * C, "the batch"));
         grad->dy = grad->dmixed = arena_reals(arena, rows * C);
-        grad->dgates = take(arena, gates);
-        grad->dgates_low = take(arena, low);
+        grad->dgates = reals_or_null(arena, gates);
+        grad->dgates_low = reals_or_null(arena, low);
     }
     arena->used = most(end, arena->used);
 }
@@ -195,14 +195,14 @@ static void lay_out_stream(Pass *pass, Arena *arena)
     Activations *act = &pass->act;
     Gradients *grad = &pass->grad;
     act->u = arena_reals(arena, reals);
-    act->first_values = take(arena, config->value_residual ? reals : 0);
+    act->first_values = reals_or_null(arena, config->value_residual ? reals : 0);
     if (pass->use == PASS_EVALUATE)
         return;
     grad->dx = act->residual[2 * config->layers];
     grad->du = arena_reals(arena, reals);
     grad->dbranch = config->dropout > 0 ? grad->du : grad->dx;
     grad->dmlp = config->parallel ? act->residual[1] : NULL;
-    grad->dfirst_values = take(arena, config->value_residual ? reals : 0);
+    grad->dfirst_values = reals_or_null(arena, config->value_residual ? reals : 0);
 }
 
 /* What the head leaves. */
@@ -210,7 +210,6 @@ static void lay_out_losses(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
     ScoredRows *scored = &pass->scored;
-    pass->row_loss = arena_reals(arena, pass->rows);
     scored->rows = arena_bytes(arena, pass->rows, sizeof *scored->rows);
     scored->targets = arena_bytes(arena, pass->rows, sizeof *scored->targets);
     scored->losses = arena_reals(arena, pass->rows);
@@ -241,9 +240,7 @@ void pass_layout(Pass *pass, Arena *arena)
     lay_out_transients(pass, arena);
     lay_out_layers(pass, arena);
     if (pass->decoding || pass->carries)
-        pass->states = lay_out_states(pass, false, arena);
-    if (pass->carries && pass->use != PASS_EVALUATE)
-        pass->states_before = lay_out_states(pass, true, arena);
+        lay_out_states(pass, arena);
     lay_out_stream(pass, arena);
     lay_out_losses(pass, arena);
     pass->slots = arena_bytes(arena, (config->ngrams - 1) * pass->rows, sizeof *pass->slots);

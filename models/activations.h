@@ -30,11 +30,9 @@ typedef struct LayerActivations {
     real *z;            /* (B*T, C) output gate before its activation */
     real *head_factors; /* (B*T, H) of the head gate */
     real *y;            /* (B*T, C) after head norm and gates; without these it is mixed */
-    /* recurrent state or KV cache, if carried, and the last inputs of the convolution; their
-     * copies from before the batch, for the backward pass */
-    real *state, *state_before;
-    real *taps, *taps_before; /* (B, CONVOLUTION_TAPS - 1, 3C) */
-    size_t state_reals;       /* of state and taps, which follow each other */
+    real *state;        /* recurrent state or KV cache, if carried, */
+    real *taps;         /* (B, CONVOLUTION_TAPS - 1, 3C) the last inputs of the convolution */
+    size_t state_reals; /* of both, which follow each other */
     /* MLP sublayer */
     real *hidden; /* (B*T, F), rows gemm_stride(F) apart: before the activation */
 
@@ -88,7 +86,7 @@ typedef struct ScoredRows {
     const real *u; /* (count, C) u[2L]: in act.u if these are all rows, or else gathered */
     real *gathered;   /* (count, C) in r[2L], which only the last norm reads */
     int32_t *targets; /* (count) */
-    real *losses;     /* (count) from the last evaluation of the head */
+    real *losses;     /* (count) from the last evaluation of the head; in training (rows) */
 } ScoredRows;
 
 typedef struct Pass {
@@ -99,7 +97,6 @@ typedef struct Pass {
 
     Activations act;
     Gradients grad;
-    real *row_loss;    /* (rows) */
     ScoredRows scored; /* of the last pass_loss */
     real *cooled;      /* (rows, C) scored.u, divided by a temperature; in r[2L-1] */
     real *cooled_bias; /* (V) likewise the head's bias; evaluation only */

@@ -46,6 +46,12 @@ static DropoutSum residual_forward(const Pass *pass, size_t k, const real *u,
                                    const RandomKey *key);
 static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key);
 
+/* The same part of the states from before the batch; NULL if they are not carried. */
+static const real *state_before(const Pass *pass, const real *state)
+{
+    return pass->states_before ? pass->states_before + (state - pass->states) : NULL;
+}
+
 /* --- the attention sublayer --- */
 
 void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
@@ -66,7 +72,7 @@ void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
     const real *u = norm_forward(pass, k);
     if (pass->use == PASS_RECOMPUTE) {
         if (pass->carries)
-            memcpy(a->state, a->state_before, a->state_reals * sizeof *a->state);
+            memcpy(a->state, state_before(pass, a->state), a->state_reals * sizeof *a->state);
         projections_forward(pass, layer, u);
         mixing_forward(pass, layer, u, key);
     }
@@ -135,16 +141,14 @@ void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const Rand
     const MlpWeights dw = mlp_weights(&dparams->h[layer]);
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t k = 2 * layer + 1;
-    real *active = pass->act.active;
     const real *u = norm_forward(pass, k);
-    if (pass->use == PASS_RECOMPUTE) {
-        phase_enter(PHASE_FFN);
-        mlp_widen(a->hidden, active, u, &w, &pass->mlp);
-    }
+    phase_enter(PHASE_FFN);
+    if (pass->use == PASS_RECOMPUTE)
+        mlp_widen(a->hidden, NULL, u, &w, &pass->mlp);
     /* 3. dhidden = f'(hidden) (dbranch W_out^T),  dW_out += active^T dbranch */
     const real *dbranch = residual_backward(pass, k, key);
     phase_enter(PHASE_FFN);
-    mlp_narrow_backward(a->dhidden, active, &dw, dbranch, &w, &pass->mlp);
+    mlp_narrow_backward(a->dhidden, pass->act.active, &dw, dbranch, &w, &pass->mlp);
     /* 2. du = dhidden W_in^T,  dW_in += u^T dhidden */
     mlp_widen_backward(pass->grad.du, &dw, a->dhidden, u, &w, &pass->mlp);
     /* 1. dx += the gradient through the norm */
@@ -239,7 +243,7 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     /* 3. convolution */
     if (w->convolution)
         convolution_backward(a->dqkv_raw, dw->convolution, dqkv, a->qkv_raw, w->convolution,
-                             convolution_sizes(pass), a->taps_before);
+                             convolution_sizes(pass), state_before(pass, a->taps));
     /* 2. du = dqkv W^T,  dW += u^T dqkv */
     phase_enter(PHASE_PROJECTIONS);
     linear_backward(du, GEMM_SET, dw->c_attn.weight, dw->c_attn.bias, a->dqkv_raw, u,

@@ -7,30 +7,20 @@
 /* In effect no limit. */
 #define ENDLESS ((size_t)1 << 40)
 
-static void lay_out_seen(Generator *g, size_t texts, size_t vocabulary)
-{
-    size_t all = memory_product(texts, vocabulary, "the generator");
-    g->kept = arena_reals(&g->arena, vocabulary);
-    g->seen = arena_bytes(&g->arena, texts, sizeof *g->seen);
-    bool *has = arena_bytes(&g->arena, all, sizeof *has);
-    int32_t *ids = arena_bytes(&g->arena, all, sizeof *ids);
-    for (size_t i = 0; g->seen && i < texts; i++)
-        g->seen[i] = (SeenTokens){.has = has + i * vocabulary, .ids = ids + i * vocabulary};
-}
-
 static void lay_out(Generator *g)
 {
     const ModelConfig *config = &g->pass.model->config;
     size_t texts = g->pass.batch;
+    size_t all = memory_product(texts, config->vocabulary, "the generator");
     pass_layout(&g->pass, &g->arena);
-    g->logits = arena_reals(&g->arena,
-                            memory_product(texts, config->vocabulary, "the generator"));
+    g->logits = arena_reals(&g->arena, all);
+    g->changed = arena_reals(&g->arena, config->vocabulary);
+    g->seen = arena_bytes(&g->arena, all, sizeof *g->seen);
     g->memory.weights = arena_reals(&g->arena, config->vocabulary);
     g->memory.candidates = arena_bytes(&g->arena, config->vocabulary,
                                        sizeof *g->memory.candidates);
     g->history = arena_bytes(&g->arena, memory_product(config->context, texts, "the generator"),
                              sizeof *g->history);
-    lay_out_seen(g, texts, config->vocabulary);
 }
 
 /* Everything except the memory, which is only counted. */
@@ -67,9 +57,9 @@ size_t generator_bytes(const Model *model)
 
 void generator_restart(Generator *generator)
 {
+    size_t all = generator->pass.batch * generator->pass.model->config.vocabulary;
     generator->read = 0;
-    for (size_t i = 0; i < generator->pass.batch; i++)
-        sampler_forget(&generator->seen[i]);
+    memset(generator->seen, 0, all * sizeof *generator->seen);
     pass_restart(&generator->pass);
 }
 
@@ -86,9 +76,10 @@ static void forget_half(Generator *g, size_t context)
 
 void generator_read(Generator *generator, const int32_t *tokens)
 {
-    size_t context = generator->pass.model->config.context, texts = generator->pass.batch;
+    const ModelConfig *config = &generator->pass.model->config;
+    size_t context = config->context, texts = generator->pass.batch;
     for (size_t i = 0; generator->read > 0 && i < texts; i++)
-        sampler_see(&generator->seen[i], tokens[i]);
+        generator->seen[i * config->vocabulary + (size_t)tokens[i]] = true;
     if (!generator->endless) {
         if (generator->read == context)
             forget_half(generator, context);
@@ -96,8 +87,8 @@ void generator_read(Generator *generator, const int32_t *tokens)
     }
     generator->read++;
     pass_step(&generator->pass, generator->logits, tokens);
-    size_t logits = texts * generator->pass.model->config.vocabulary;
-    if (!tensor_is_finite(TENSOR_REAL, generator->logits, logits * sizeof(real)))
+    size_t bytes = texts * config->vocabulary * sizeof *generator->logits;
+    if (!tensor_is_finite(TENSOR_REAL, generator->logits, bytes))
         die("the model's predictions are not finite; use another checkpoint, or train again "
             "with a lower --lr");
 }
@@ -111,21 +102,14 @@ int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *
                        double uniform, int32_t banned)
 {
     size_t vocabulary = generator->pass.model->config.vocabulary;
-    real *logits = generator->logits + text * vocabulary, kept = 0;
-    const SeenTokens *seen = &generator->seen[text];
-    bool penalised = options->penalty > 0 && options->penalty != 1;
-    if (penalised)
-        sampler_penalise(logits, seen, options->penalty, generator->kept);
-    if (banned >= 0) {
-        kept = logits[banned];
+    real *logits = generator->changed;
+    memcpy(logits, generator_logits(generator, text), vocabulary * sizeof *logits);
+    if (options->penalty > 0)
+        sampler_penalise(logits, vocabulary, generator->seen + text * vocabulary,
+                         options->penalty);
+    if (banned >= 0)
         logits[banned] = -INFINITY;
-    }
-    int32_t id = sampler_pick(logits, vocabulary, options, uniform, generator->memory);
-    if (banned >= 0) /* the logits are restored */
-        logits[banned] = kept;
-    if (penalised)
-        sampler_restore(logits, seen, generator->kept);
-    return id;
+    return sampler_pick(logits, vocabulary, options, uniform, generator->memory);
 }
 
 double generator_loss(const Generator *generator, size_t text, int32_t token)

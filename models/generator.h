@@ -17,8 +17,8 @@ typedef struct Generator {
     SamplerMemory memory; /* for V tokens */
     int32_t *history;     /* (context, B) tokens since the last restart, if the context ends */
     size_t read;          /* tokens of each text in it */
-    SeenTokens *seen;     /* (B) for a repetition penalty */
-    real *kept;           /* (V) logits without it */
+    bool *seen;           /* (B, V) for a repetition penalty */
+    real *changed;        /* (V) logits with it */
     bool endless;
 } Generator;
 

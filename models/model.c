@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 typedef struct Visitor {
-    void (*visit)(void *context, real **field, const ParamRow *row);
-    void *context;
-    size_t layer;  /* of the next tensor, */
-    size_t offset; /* and its offset */
+    ParamTable *table; /* to which rows are added; NULL: none */
+    real *base;        /* the buffer (table->total) that fields are pointed into, or NULL */
+    size_t layer;      /* of the next tensor, */
+    size_t offset;     /* and its offset */
 } Visitor;
 
 /* Tensors are described by a row without shape, name and place. */
@@ -37,7 +37,9 @@ static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, si
     row.count = columns ? memory_product(rows, columns, row.name) : rows;
     row.layer = visitor->layer;
     row.offset = visitor->offset;
-    visitor->visit(visitor->context, field, &row);
+    if (visitor->table)
+        arrput(visitor->table->rows, row);
+    *field = visitor->base ? visitor->base + row.offset : NULL;
     visitor->offset += memory_whole_lines(row.count);
 }
 
@@ -139,18 +141,11 @@ static void params_visit(Params *params, const ModelConfig *config, Visitor *vis
         tensor(visitor, &params->head_bias, zeros, vocabulary, 0, "lm_head.bias");
 }
 
-static void record(void *context, real **field, const ParamRow *row)
-{
-    (void)field;
-    ParamTable *table = context;
-    arrput(table->rows, *row);
-}
-
 void param_table_make(ParamTable *table, const ModelConfig *config)
 {
     *table = (ParamTable){0};
     Params nowhere = {.h = memory_take(config->layers, sizeof *nowhere.h, "the layers")};
-    Visitor visitor = {.visit = record, .context = table};
+    Visitor visitor = {.table = table};
     params_visit(&nowhere, config, &visitor);
     free(nowhere.h);
     table->count = arrlenu(table->rows);
@@ -173,15 +168,9 @@ const ParamRow *param_table_find(const ParamTable *table, const char *name)
     return NULL;
 }
 
-static void bind(void *context, real **field, const ParamRow *row)
-{
-    real *base = context;
-    *field = base ? base + row->offset : NULL;
-}
-
 void params_bind(Params *params, const ModelConfig *config, real *base)
 {
-    Visitor visitor = {.visit = bind, .context = base};
+    Visitor visitor = {.base = base};
     params_visit(params, config, &visitor);
 }
 

@@ -8,7 +8,7 @@
 HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share)
 {
     const Model *model = teacher->model;
-    return (HeadTeacher){.x = pass_forward(teacher, inputs),
+    return (HeadTeacher){.x = pass_forward(teacher, inputs, NULL),
                          .w = params_head(&model->config, &model->at),
                          .b = model->at.head_bias,
                          .width = model->config.dim,

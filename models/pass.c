@@ -45,7 +45,7 @@ void pass_embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
 
 /* --- all layers --- */
 
-static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
+const real *pass_forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
 {
     size_t layers = pass->model->config.layers;
     pass_embed(pass, inputs, key);
@@ -54,11 +54,6 @@ static const real *forward(Pass *pass, const int32_t *inputs, const RandomKey *k
         mlp_sublayer_forward(pass, layer, key);
     }
     return norm_forward(pass, 2 * layers);
-}
-
-const real *pass_forward(Pass *pass, const int32_t *inputs)
-{
-    return forward(pass, inputs, NULL);
 }
 
 static void finish_batch(Pass *pass)
@@ -128,12 +123,9 @@ static double scored_loss(Pass *pass, const real *u, const real *bias, real cap)
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
 {
     const ScoredRows *scored = &pass->scored;
-    gather_scored(pass, pass_forward(pass, inputs), targets);
+    gather_scored(pass, pass_forward(pass, inputs, NULL), targets);
     double loss = scored_loss(pass, scored->u, pass->model->at.head_bias,
                               (real)pass->model->config.logit_cap);
-    vector_zero(pass->row_loss, pass->rows);
-    for (size_t i = 0; i < scored->count; i++)
-        pass->row_loss[scored->rows[i]] = scored->losses[i];
     finish_batch(pass);
     return loss;
 }
@@ -184,11 +176,11 @@ double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
     const Dropout dropout = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
     real *du = pass->grad.du, *u = pass->act.u;
     assert(pass->use != PASS_EVALUATE);
-    forward(pass, inputs, &key);
+    pass_forward(pass, inputs, &key);
     if (dropout.rate > 0)
         dropout_add(u, NULL, u, dropout, rows, C);
     phase_enter(PHASE_HEAD);
-    double loss = head_gradients(pass->row_loss, du, params_head(&model->config, dparams),
+    double loss = head_gradients(pass->scored.losses, du, params_head(&model->config, dparams),
                                  dparams->head_bias, u, params_head(&model->config, &model->at),
                                  model->at.head_bias, targets, teacher, head_sizes(pass, rows),
                                  pass->head_scratch);
@@ -208,7 +200,7 @@ double pass_gradients(Pass *pass, Params *dparams, const int32_t *inputs,
 void pass_step(Pass *pass, real *logits, const int32_t *tokens)
 {
     assert(pass->decoding && pass->position < pass->capacity);
-    const real *u = pass_forward(pass, tokens);
+    const real *u = pass_forward(pass, tokens, NULL);
     /* in groups of fixed size, so that a row's logits do not depend on the other rows */
     for (size_t row = 0; row < pass->rows; row += GEMM_FEW)
         write_logits(pass, logits + row * pass->model->config.vocabulary,

@@ -7,11 +7,11 @@
 #include "models/activations.h"
 #include "src/layers/head.h"
 
-/* Computes u[2L] of every row, without dropout; inputs (rows). */
-const real *pass_forward(Pass *pass, const int32_t *inputs);
+/* Computes u[2L] of every row; inputs (rows). No dropout if the key is NULL. */
+const real *pass_forward(Pass *pass, const int32_t *inputs, const RandomKey *key);
 
 /* Returns the sum of the cross-entropy losses, in nats, over rows with a target (label) >= 0.
- * Per-row losses are in row_loss, the rows themselves in scored. */
+ * These rows and their losses are in scored. */
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets);
 
 /* The same loss with logits divided by a temperature; after pass_loss with PASS_EVALUATE. */

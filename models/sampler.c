@@ -151,36 +151,12 @@ static int32_t pick_likeliest(SamplerMemory memory, size_t count, double all,
     return candidates[0].id; /* rounding used up the last of it */
 }
 
-/* --- tokens that occurred --- */
-
-void sampler_see(SeenTokens *seen, int32_t id)
-{
-    if (seen->has[id])
-        return;
-    seen->has[id] = true;
-    seen->ids[seen->count++] = id;
-}
-
-void sampler_forget(SeenTokens *seen)
-{
-    while (seen->count > 0)
-        seen->has[seen->ids[--seen->count]] = false;
-}
-
-void sampler_penalise(real *logits, const SeenTokens *seen, double penalty, real *kept)
+void sampler_penalise(real *logits, size_t count, const bool *seen, double penalty)
 {
     real factor = (real)penalty;
-    for (size_t i = 0; i < seen->count; i++) {
-        real *logit = &logits[seen->ids[i]];
-        kept[i] = *logit;
-        *logit = *logit > 0 ? *logit / factor : *logit * factor;
-    }
-}
-
-void sampler_restore(real *logits, const SeenTokens *seen, const real *kept)
-{
-    for (size_t i = 0; i < seen->count; i++)
-        logits[seen->ids[i]] = kept[i];
+    for (size_t i = 0; i < count; i++)
+        if (seen[i])
+            logits[i] = logits[i] > 0 ? logits[i] / factor : logits[i] * factor;
 }
 
 /* --- any of them --- */

@@ -3,8 +3,7 @@
  * For large vocabularies the weights exp((logit - largest) / temperature) are vectorised and
  * summed in blocks of a fixed size; only the block that the uniform number falls into is
  * searched. --top-k and --top-p sort only the tokens they keep. The choice is a function of the
- * logits and the uniform number. A repetition penalty changes the logits beforehand, in time
- * proportional to the number of different tokens of the text. */
+ * logits and the uniform number. A repetition penalty changes the logits beforehand. */
 #ifndef LINNET_SAMPLER_H
 #define LINNET_SAMPLER_H
 
@@ -32,22 +31,10 @@ typedef struct SamplerMemory {
     Candidate *candidates; /* (V) */
 } SamplerMemory;
 
-/* The different tokens of a text so far. */
-typedef struct SeenTokens {
-    bool *has;    /* (V) */
-    int32_t *ids; /* (V) the first `count` are set */
-    size_t count;
-} SeenTokens;
-
-void sampler_see(SeenTokens *seen, int32_t id);
-void sampler_forget(SeenTokens *seen);
-
-/* Repetition penalty (CTRL, Keskar et al. 2019; Hugging Face's rule): divides the logits of
- * seen tokens by the penalty if they are positive, and multiplies them if they are not. The
- * logits (V) before are put into `kept` (seen->count), from where sampler_restore puts them
- * back. */
-void sampler_penalise(real *logits, const SeenTokens *seen, double penalty, real *kept);
-void sampler_restore(real *logits, const SeenTokens *seen, const real *kept);
+/* Repetition penalty (CTRL, Keskar et al. 2019; Hugging Face's rule): divides the logits
+ * (count) of seen tokens (count) by the penalty if they are positive, and multiplies them if
+ * they are not. */
+void sampler_penalise(real *logits, size_t count, const bool *seen, double penalty);
 
 /* The token for a uniform number in [0, 1) by its logits (count); never one with a logit of
  * minus infinity. */

@@ -4,18 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much of the stop text is there after this byte, if `matched` bytes were before. */
+/* How much of the stop text is there after this byte, if `matched` bytes were before: the most
+ * of its first bytes that those and this byte end with. */
 static size_t step(const StopText *stop, size_t matched, char byte)
 {
-    while (matched > 0 && (matched == stop->size || stop->bytes[matched] != byte))
-        matched = stop->shorter[matched];
-    return matched + (stop->bytes[matched] == byte);
-}
-
-static void prepare(StopText *stop)
-{
-    for (size_t i = 1; i < stop->size; i++)
-        stop->shorter[i + 1] = step(stop, stop->shorter[i], stop->bytes[i]);
+    size_t length = matched < stop->size ? matched + 1 : matched;
+    while (length > 0 &&
+           (stop->bytes[length - 1] != byte ||
+            memcmp(stop->bytes, stop->bytes + matched + 1 - length, length - 1) != 0))
+        length--;
+    return length;
 }
 
 bool stops_add(Stops *stops, const char *bytes, size_t size, Error *error)
@@ -24,12 +22,9 @@ bool stops_add(Stops *stops, const char *bytes, size_t size, Error *error)
         return true;
     if (stops->count == STOPS_MOST)
         return error_set(error, "there are more than %d stop texts", STOPS_MOST);
-    StopText *stop = &stops->texts[stops->count++];
-    *stop = (StopText){.size = size}; /* whole enough for stops_free, should memory run out */
-    stop->bytes = memory_take(size, 1, "a stop text");
-    stop->shorter = memory_take(size + 1, sizeof *stop->shorter, "a stop text");
-    memcpy(stop->bytes, bytes, size);
-    prepare(stop);
+    StopText stop = {memory_take(size, 1, "a stop text"), size};
+    memcpy(stop.bytes, bytes, size);
+    stops->texts[stops->count++] = stop;
     return true;
 }
 
@@ -73,10 +68,8 @@ bool stops_read(Stops *stops, const char *lines, Error *error)
 
 void stops_free(Stops *stops)
 {
-    for (size_t i = 0; i < stops->count; i++) {
+    for (size_t i = 0; i < stops->count; i++)
         free(stops->texts[i].bytes);
-        free(stops->texts[i].shorter);
-    }
     stops->count = 0;
 }
 

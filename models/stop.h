@@ -1,8 +1,7 @@
 /* Stop texts: the text that a model generates ends before the first of them.
  *
  * A stop text may be spread over several tokens. So the bytes that may be its beginning wait
- * until it is complete or has become impossible. Each byte is looked at once: the automaton of
- * Knuth, Morris and Pratt knows how much of the stop text the last bytes are. */
+ * until it is complete or has become impossible. */
 #ifndef LINNET_STOP_H
 #define LINNET_STOP_H
 
@@ -15,7 +14,6 @@ enum { STOPS_MOST = 16 };
 typedef struct StopText {
     char *bytes; /* (size) */
     size_t size;
-    size_t *shorter; /* (size + 1) of its first n bytes, the longest end that also begins it */
 } StopText;
 
 typedef struct Stops {

@@ -575,7 +575,7 @@ static void expect_logits(const Model *model, const int32_t *ids, size_t count,
     size_t width = model->config.dim;
     pass_make(&pass, model, 1, count, PASS_EVALUATE);
     pass_allocate(&pass, "a test");
-    const real *last = pass_forward(&pass, ids) + (count - 1) * width;
+    const real *last = pass_forward(&pass, ids, NULL) + (count - 1) * width;
     ck_assert_uint_eq(json_array_size(logits), model->config.vocabulary);
     for (size_t i = 0; i < model->config.vocabulary; i++) {
         double expected = 0;

@@ -111,7 +111,7 @@ static void check_case(FILE *file, const char *name, ModelConfig config)
     Rig rig;
     start(&rig, config);
     const real *weight = config.tied ? rig.model.at.wte : rig.model.at.head_weight;
-    const real *u = pass_forward(&rig.pass, rig.inputs);
+    const real *u = pass_forward(&rig.pass, rig.inputs, NULL);
     real logits[BATCH * VOCABULARY];
     real *m = memory_take(rig.model.table.total, sizeof *m, "a test");
     real *v = memory_take(rig.model.table.total, sizeof *v, "a test");

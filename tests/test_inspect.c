@@ -59,7 +59,7 @@ static void rig_make(Rig *rig, ModelConfig config)
     pass_make(&rig->pass, &rig->small.model, 1, config.context, PASS_TRAIN);
     pass_allocate(&rig->pass, "a test");
     draw_tokens(rig->tokens);
-    pass_forward(&rig->pass, rig->tokens);
+    pass_forward(&rig->pass, rig->tokens, NULL);
     rig->weights = memory_take(HEADS * LENGTH * LENGTH, sizeof *rig->weights, "a test");
 }
 
@@ -224,7 +224,7 @@ START_TEST(predictions_agree_with_the_loss)
         }
         ck_assert_int_eq(prediction->best[prediction->rank - 1].id, look.rig.tokens[i + 1]);
         ck_assert_double_eq_tol(-log(prediction->probability),
-                                (double)look.rig.pass.row_loss[i], 1e-4);
+                                (double)look.rig.pass.scored.losses[i], 1e-4);
     }
     look_free(&look);
 }

@@ -232,7 +232,7 @@ END_TEST
 static real *all_logits(Rig *rig)
 {
     const ModelConfig *config = &rig->model.config;
-    const real *u = pass_forward(&rig->pass, rig->inputs);
+    const real *u = pass_forward(&rig->pass, rig->inputs, NULL);
     real *logits = memory_take(rig->pass.rows * config->vocabulary, sizeof *logits, "a test");
     HeadSizes sizes = {rig->pass.rows, config->dim, config->vocabulary,
                        (real)config->logit_cap};
@@ -379,7 +379,7 @@ static real *state_with(ModelConfig config, bool attention, bool mlp)
         silence(&rig.model.at.h[0].mlp_proj, config.ffn, config.dim);
     size_t reals = rig.pass.rows * config.dim;
     real *state = memory_take(reals, sizeof *state, "a test");
-    pass_forward(&rig.pass, rig.inputs);
+    pass_forward(&rig.pass, rig.inputs, NULL);
     memcpy(state, rig.pass.act.residual[2], reals * sizeof *state);
     rig_free(&rig);
     return state;

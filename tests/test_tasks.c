@@ -384,7 +384,7 @@ START_TEST(only_answers_are_scored_and_counted)
                                             targets);
         }
         expected.nats += pass_loss(&rig.pass, rig.inputs, rig.targets);
-        const real *u = pass_forward(&rig.pass, rig.inputs);
+        const real *u = pass_forward(&rig.pass, rig.inputs, NULL);
         for (size_t i = 0; i < rig.pass.rows; i++)
             if (rig.targets[i] >= 0)
                 expected.right += is_right(&rig, u + i * config.dim, rig.targets[i]);

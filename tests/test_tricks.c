@@ -304,7 +304,7 @@ START_TEST(branches_that_start_at_zero_add_nothing)
         config.zero_init = zero;
         Rig rig;
         rig_make(&rig, config, 2, 0);
-        pass_forward(&rig.pass, rig.inputs);
+        pass_forward(&rig.pass, rig.inputs, NULL);
         size_t size = rig.pass.rows * config.dim * sizeof(real);
         real *const *residual = rig.pass.act.residual;
         for (size_t place = 1; place <= 2 * config.layers; place++)

@@ -163,7 +163,7 @@ static void run_pass(Pass *pass, const Model *model, const int32_t *ids, size_t 
 {
     pass_make(pass, model, 1, count, PASS_TRAIN); /* keeps the inputs of every layer */
     pass_allocate(pass, "the text");
-    pass_forward(pass, ids);
+    pass_forward(pass, ids, NULL);
 }
 
 /* The entropy of the normalised |w| of a row in nats, and their mean distance. */

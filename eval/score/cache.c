@@ -87,7 +87,7 @@ static void add_nats(Cache *cache, const Pass *pass)
 {
     CacheGrid *grid = &cache->grid;
     for (size_t n = 0; n < pass->scored.count; n++) {
-        double loss = (double)pass->row_loss[pass->scored.rows[n]];
+        double loss = (double)pass->scored.losses[n];
         bool empty = cache->held + n == 0;
         for (size_t i = 0; i < grid->thetas; i++)
             for (size_t j = 0; j < grid->lambdas; j++)

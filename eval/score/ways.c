@@ -108,7 +108,7 @@ static void add_probabilities(void *context, Pass *pass)
     Ensemble *ensemble = context;
     for (size_t n = 0; n < pass->scored.count; n++) {
         double *log = &ensemble->logs[ensemble->at++];
-        *log = log_sum(*log, -(double)pass->row_loss[pass->scored.rows[n]]);
+        *log = log_sum(*log, -(double)pass->scored.losses[n]);
     }
     if (ensemble->at == split_scored(ensemble->split)) {
         ensemble->runs++;

@@ -66,7 +66,8 @@ static void activate(const Job *job)
 static void finish_hidden(const GemmTile *tile, const void *context)
 {
     const Job *job = context;
-    for (size_t i = 0; job->sizes->activation->inputs == 1 && i < tile->rows; i++)
+    bool activates = job->active && job->sizes->activation->inputs == 1;
+    for (size_t i = 0; activates && i < tile->rows; i++)
         job->sizes->activation->forward(
             job->active + (tile->row + i) * active_stride(job->sizes) + tile->column,
             tile->c + i * tile->c_stride, tile->columns, 0);
@@ -81,7 +82,7 @@ void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weig
     gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
               plain(weights->w_in, columns), GEMM_SET, hidden, hidden_stride(sizes),
               (GemmExtra){.bias = weights->b_in, .finish = {finish_hidden, &job}});
-    if (sizes->activation->inputs > 1)
+    if (active && sizes->activation->inputs > 1)
         activate(&job);
 }
 

@@ -27,7 +27,7 @@ size_t mlp_hidden_reals(const MlpSizes *sizes);
 size_t mlp_active_reals(const MlpSizes *sizes);
 size_t mlp_workspace_reals(const MlpSizes *sizes);
 
-/* Computes H and A. */
+/* Computes H and, unless it is NULL, A. */
 void mlp_widen(real *hidden,  /* (rows, F), rows gemm_stride(F) apart */
                real *active,  /* (rows, hidden), rows gemm_stride(hidden) apart */
                const real *x, /* (rows, width) */
