@@ -22,43 +22,23 @@ static size_t piece_reals(const ParamRow *row, size_t optimizer)
     return by_muon(row, optimizer) ? row->count : PIECE;
 }
 
-static size_t pieces_of(const ParamRow *row, size_t optimizer)
-{
-    return team_tiles(row->count, piece_reals(row, optimizer));
-}
-
-/* The part of a tensor that lies in a slice; `index` is the index of its first piece. */
-typedef struct Stretch {
-    size_t first, end;
-} Stretch;
-
-static Stretch stretch_of(const ParamRow *row, size_t optimizer, size_t index,
-                          UpdateSlice slice)
-{
-    size_t reals = piece_reals(row, optimizer);
-    size_t from = slice.first > index ? (slice.first - index) * reals : 0;
-    size_t to = slice.end > index ? (slice.end - index) * reals : 0;
-    return (Stretch){from, to < row->count ? to : row->count};
-}
-
 void update_slices(const Model *model, size_t optimizer, size_t count, size_t *pieces,
-                   size_t *reals)
+                   size_t *bounds)
 {
     const ParamTable *table = &model->table;
     size_t slice = 0, index = 0;
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
-        for (size_t piece = 0; piece < pieces_of(row, optimizer); piece++, index++) {
-            size_t at = row->offset + piece * PIECE;
+        const size_t reals = piece_reals(row, optimizer), end = row->offset + row->count;
+        for (size_t at = row->offset; at < end; at += reals, index++)
             while (slice < count && at >= share_start(table->total, count, slice)) {
                 pieces[slice] = index;
-                reals[slice++] = at;
+                bounds[slice++] = at;
             }
-        }
     }
     for (; slice <= count; slice++) {
         pieces[slice] = index;
-        reals[slice] = table->total;
+        bounds[slice] = table->total;
     }
 }
 
@@ -69,14 +49,13 @@ void update_square_sums(const Model *model, size_t optimizer, const real *gradie
     phase_enter(PHASE_OPTIMIZER);
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
-        for (size_t piece = 0; piece < pieces_of(row, optimizer); piece++, index++) {
-            size_t reals = piece_reals(row, optimizer);
-            if (index >= slice.first && index < slice.end)
+        const size_t reals = piece_reals(row, optimizer), end = row->offset + row->count;
+        for (size_t at = row->offset; at < end; at += reals, index++)
+            if (at >= slice.first && at < slice.end)
                 sums[index] = param_is_frozen(&model->table, i)
                                   ? 0
-                                  : gradient_square_sum(gradient + row->offset + piece * reals,
-                                                        team_extent(row->count, reals, piece));
-        }
+                                  : gradient_square_sum(gradient + at,
+                                                        at + reals < end ? reals : end - at);
     }
     phase_enter(PHASE_REST);
 }
@@ -88,8 +67,6 @@ double update_gradient_norm(const double *sums, size_t pieces, size_t tokens)
         sum += sums[i];
     return sqrt(sum) / (double)tokens;
 }
-
-/* --- updating the weights --- */
 
 /* Scratch of Muon for its largest matrix. */
 static size_t scratch_of_worker(const Model *model, size_t optimizer)
@@ -110,6 +87,8 @@ size_t update_scratch_reals(const Model *model, size_t optimizer)
     return team_size() * scratch_of_worker(model, optimizer);
 }
 
+/* --- updating the weights --- */
+
 typedef struct Move {
     Model *model;
     real *m, *v;
@@ -125,12 +104,11 @@ typedef struct Move {
 static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
 {
     const ParamTable *table = &move->model->table;
-    size_t index = 0, optimizer = move->update->optimizer;
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
-        bool within = index >= move->slice.first && index < move->slice.end &&
-                      !param_is_frozen(table, i);
-        size_t parts = within && by_muon(row, optimizer) ? row->parts : 0;
+        bool moves = row->offset >= move->slice.first && row->offset < move->slice.end &&
+                     by_muon(row, move->update->optimizer) && !param_is_frozen(table, i);
+        size_t parts = moves ? row->parts : 0;
         if (n < parts) {
             size_t columns = row->shape[1] / row->parts, at = row->offset + n * columns;
             *matrix = (MuonMatrix){.w = move->model->base + at,
@@ -142,7 +120,6 @@ static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
             return true;
         }
         n -= parts;
-        index += pieces_of(row, optimizer);
     }
     return false;
 }
@@ -158,37 +135,20 @@ static void move_matrix(void *job, size_t tile, size_t worker)
                   move->scale, move->scratch + scratch);
 }
 
-/* Many small matrices: each is updated by one thread. */
-static void move_matrices(Move *move)
-{
-    size_t count = 0;
-    for (MuonMatrix matrix; nth_matrix(move, count, &matrix);)
-        count++;
-    team_run(count, move_matrix, move);
-}
-
-static double decay_of(const ParamRow *row, const Update *update)
-{
-    if (!row->decays)
-        return 0;
-    return row->embeds ? update->embedding_decay : update->weight_decay;
-}
-
 static void move_others(const Move *move, uint64_t t)
 {
     const Update *update = move->update;
-    size_t index = 0;
     const ParamTable *table = &move->model->table;
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
-        Stretch stretch = stretch_of(row, update->optimizer, index, move->slice);
-        size_t at = row->offset + stretch.first;
-        index += pieces_of(row, update->optimizer);
-        if (stretch.end > stretch.first && !param_is_frozen(table, i) &&
-            !by_muon(row, update->optimizer))
+        size_t at = row->offset, end = at + row->count;
+        double decay = row->embeds ? update->embedding_decay : update->weight_decay;
+        at = at > move->slice.first ? at : move->slice.first;
+        end = end < move->slice.end ? end : move->slice.end;
+        if (at < end && !param_is_frozen(table, i) && !by_muon(row, update->optimizer))
             adamw_step(move->model->base + at, move->m + at, move->v + at, move->gradient + at,
-                       stretch.end - stretch.first, update->adam, t, update->learning_rate,
-                       decay_of(row, update), move->scale);
+                       end - at, update->adam, t, update->learning_rate,
+                       row->decays ? decay : 0, move->scale);
     }
 }
 
@@ -199,7 +159,10 @@ void update_apply(Model *model, real *m, real *v, const real *gradient, const Up
     Move move = {model, m, v, gradient, update, slice, 1 / (double)tokens, scratch};
     if (update->clip > 0 && norm > update->clip)
         move.scale *= update->clip / norm;
-    move_matrices(&move);
+    size_t matrices = 0;
+    for (MuonMatrix matrix; nth_matrix(&move, matrices, &matrix);)
+        matrices++;
+    team_run(matrices, move_matrix, &move); /* each of them, being small, on one thread */
     move_others(&move, t);
     phase_enter(PHASE_REST);
 }

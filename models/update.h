@@ -21,16 +21,16 @@ typedef struct Update {
 /* Frozen tensors (model.h) neither move nor count in the gradient norm.
  *
  * Parameters are updated in independent pieces: ranges of a tensor, or a whole matrix for
- * Muon. A slice is a range of pieces. */
+ * Muon. A slice is a range of pieces, which are the numbers from `first` to `end`. */
 typedef struct UpdateSlice {
     size_t first, end;
 } UpdateSlice;
 
-/* Cuts the pieces into `count` slices of about equal size. Slice i holds the pieces pieces[i]
- * to pieces[i + 1] and the numbers reals[i] to reals[i + 1]; both arrays need count + 1
+/* Cuts the pieces into `count` slices of about equal size. Slice i holds the numbers bounds[i]
+ * to bounds[i + 1], which are the pieces pieces[i] to pieces[i + 1]; both arrays need count + 1
  * places. */
 void update_slices(const Model *model, size_t optimizer, size_t count, size_t *pieces,
-                   size_t *reals);
+                   size_t *bounds);
 
 /* Gradient norm, for the mean loss over `tokens`: update_square_sums writes the squared sums
  * of the pieces of a slice, update_gradient_norm adds all pieces. */

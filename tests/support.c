@@ -73,19 +73,13 @@ void small_model_free(SmallModel *small)
     model_free(&small->model);
 }
 
-UpdateSlice whole_update(const Model *model, size_t optimizer)
-{
-    size_t pieces[2], reals[2];
-    update_slices(model, optimizer, 1, pieces, reals);
-    return (UpdateSlice){pieces[0], pieces[1]};
-}
-
 double gradient_norm(const Model *model, const real *gradient, size_t tokens)
 {
-    UpdateSlice whole = whole_update(model, OPTIMIZER_ADAMW);
-    double *sums = memory_take(whole.end, sizeof *sums, "a test");
-    update_square_sums(model, OPTIMIZER_ADAMW, gradient, whole, sums);
-    double norm = update_gradient_norm(sums, whole.end, tokens);
+    size_t pieces[2], bounds[2];
+    update_slices(model, OPTIMIZER_ADAMW, 1, pieces, bounds);
+    double *sums = memory_take(pieces[1], sizeof *sums, "a test");
+    update_square_sums(model, OPTIMIZER_ADAMW, gradient, (UpdateSlice){0, bounds[1]}, sums);
+    double norm = update_gradient_norm(sums, pieces[1], tokens);
     free(sums);
     return norm;
 }

@@ -28,8 +28,6 @@ typedef struct SmallModel {
 void small_model_make(SmallModel *small, ModelConfig config, double spread);
 void small_model_free(SmallModel *small);
 
-/* All pieces in one slice. */
-UpdateSlice whole_update(const Model *model, size_t optimizer);
 /* The norm of the gradient of the mean loss over this many tokens. */
 double gradient_norm(const Model *model, const real *gradient, size_t tokens);
 

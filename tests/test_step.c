@@ -173,7 +173,7 @@ static void check_clip(double factor, double clip, double expected)
     Model *model = &c.small.model;
     double norm = gradient_norm(model, c.gradient, TOKENS);
     ck_assert_double_eq_tol(norm, factor, 1e-6 * (factor + 1e-9));
-    update_apply(model, c.m, c.v, c.gradient, &update, whole_update(model, OPTIMIZER_ADAMW), 1,
+    update_apply(model, c.m, c.v, c.gradient, &update, (UpdateSlice){0, model->table.total}, 1,
                  norm, TOKENS, NULL);
     ck_assert_double_eq_tol((double)c.m[0], 0.1 * 0.6 * expected, 1e-6 * (expected + 1e-9));
     ck_assert_double_eq_tol((double)c.m[1], 0.1 * 0.8 * expected, 1e-6 * (expected + 1e-9));
@@ -199,28 +199,30 @@ END_TEST
 static void step_in_slices(Clipped *c, const Update *update, size_t count)
 {
     Model *model = &c->small.model;
-    size_t pieces[9], reals[9], optimizer = update->optimizer;
-    double *sums = memory_take(whole_update(model, optimizer).end, sizeof *sums, "a test");
+    size_t pieces[9], bounds[9], optimizer = update->optimizer;
     real *scratch = memory_take(update_scratch_reals(model, optimizer) + 1, sizeof *scratch,
                                 "a test");
-    update_slices(model, optimizer, count, pieces, reals);
-    ck_assert_uint_eq(pieces[0], 0);
-    ck_assert_uint_eq(pieces[count], whole_update(model, optimizer).end);
-    ck_assert_uint_eq(reals[count], model->table.total);
+    update_slices(model, optimizer, 1, pieces, bounds);
+    const size_t all = pieces[1];
+    double *sums = memory_take(all, sizeof *sums, "a test");
+    update_slices(model, optimizer, count, pieces, bounds);
+    ck_assert(pieces[0] == 0 && bounds[0] == 0);
+    ck_assert_uint_eq(pieces[count], all);
+    ck_assert_uint_eq(bounds[count], model->table.total);
     for (size_t i = 0; i < count; i++) {
-        ck_assert(pieces[i] <= pieces[i + 1] && reals[i] <= reals[i + 1]);
+        ck_assert(pieces[i] <= pieces[i + 1] && bounds[i] <= bounds[i + 1]);
         update_square_sums(model, optimizer, c->gradient,
-                           (UpdateSlice){pieces[i], pieces[i + 1]}, sums);
+                           (UpdateSlice){bounds[i], bounds[i + 1]}, sums);
     }
     double norm = update_gradient_norm(sums, pieces[count], 25);
     for (size_t i = 0; i < count; i++) {
         real *before = memory_take(model->table.total, sizeof *before, "a test");
         memcpy(before, model->base, model->table.total * sizeof *before);
         update_apply(model, c->m, c->v, c->gradient, update,
-                     (UpdateSlice){pieces[i], pieces[i + 1]}, 1, norm, 25, scratch);
+                     (UpdateSlice){bounds[i], bounds[i + 1]}, 1, norm, 25, scratch);
         for (size_t at = 0; at < model->table.total;
              at++) /* changes nothing outside the slice */
-            ck_assert((at >= reals[i] && at < reals[i + 1]) || before[at] == model->base[at]);
+            ck_assert((at >= bounds[i] && at < bounds[i + 1]) || before[at] == model->base[at]);
         free(before);
     }
     free(scratch);

@@ -27,7 +27,7 @@ typedef struct Trainer {
     /* With several ranks, only this rank's slice is valid: of the gradients after the sum over
      * shards, of the moments until trainer_gather. */
     real *gradient_base, *m, *v, *update_scratch;
-    size_t *pieces;       /* [ranks + 1] the bounds of the slices; in reals: shards.bounds */
+    size_t *pieces;       /* [ranks + 1] the first piece of each slice; shards.bounds: its reals */
     double *square_sums;  /* [pieces] */
     ShardSum *shard_sums; /* [shards] */
     real *average;        /* of the weights; NULL: none */

@@ -126,7 +126,7 @@ static size_t compute_gradients(Trainer *t, Step *step)
 
 static UpdateSlice own_slice(const Trainer *t)
 {
-    return (UpdateSlice){t->pieces[ranks_own()], t->pieces[ranks_own() + 1]};
+    return (UpdateSlice){t->shards.bounds[ranks_own()], t->shards.bounds[ranks_own() + 1]};
 }
 
 /* Sums the gradient of the whole batch in this rank's slice; returns its norm. */
