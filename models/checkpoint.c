@@ -139,57 +139,42 @@ static bool read_start(Checkpoint *c, Error *error)
     return true;
 }
 
-/* The parameter row of a tensor name, with or without a prefix; NULL if unknown. */
-static const ParamRow *row_of(const Checkpoint *c, const char *name)
+/* Whether a tensor, with or without a prefix, is one of the model. */
+static bool is_known(const Checkpoint *c, const char *name)
 {
     static const char *const prefixes[] = {"", MOMENT_M, MOMENT_V, AVERAGE};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        size_t length = strlen(prefixes[i]);
-        if (strncmp(name, prefixes[i], length) == 0) {
-            const ParamRow *row = param_table_find(&c->table, name + length);
-            if (row)
-                return row;
-        }
-    }
-    return NULL;
-}
-
-/* Whether a tensor of the model, its moments or its average has the shape of its row. */
-static bool check_shape(const Checkpoint *c, const TensorEntry *tensor, Error *error)
-{
-    const ParamRow *row = row_of(c, tensor->name);
-    if (!row || tensor_has_shape(tensor, row->rank, row->shape))
-        return true;
-    return error_set(error, "%s: tensor %s has shape %s, the settings require %s", c->file.path,
-                     tensor->name, tensor_shape_label(tensor->rank, tensor->shape).text,
-                     tensor_shape_label(row->rank, row->shape).text);
+    bool known = false;
+    for (size_t i = 0; !known && i < sizeof prefixes / sizeof *prefixes; i++)
+        known = strncmp(name, prefixes[i], strlen(prefixes[i])) == 0 &&
+                param_table_find(&c->table, name + strlen(prefixes[i]));
+    return known;
 }
 
 /* Checks for unknown, missing and misshapen tensors; optimizer state must be complete or
  * absent. */
 static bool check_tensors(Checkpoint *c, Error *error)
 {
-    const SafetensorsHeader *header = &c->file.header;
     size_t moments = 0, averages = 0;
-    for (size_t i = 0; i < header->tensor_count; i++) {
-        const TensorEntry *tensor = &header->tensors[i];
-        if (strcmp(tensor->name, WORDS) == 0 ||
-            (c->config.carry_state && strcmp(tensor->name, CARRIED) == 0))
+    for (size_t i = 0; i < c->file.header.tensor_count; i++) {
+        const char *name = c->file.header.tensors[i].name;
+        if (strcmp(name, WORDS) == 0 || (c->config.carry_state && strcmp(name, CARRIED) == 0))
             continue;
-        if (!row_of(c, tensor->name))
+        if (!is_known(c, name))
             return error_set(error, "%s: unexpected tensor %s", c->file.path,
-                             tensor_label(tensor->name).text);
-        moments += strncmp(tensor->name, "opt.", 4) == 0;
-        averages += strncmp(tensor->name, AVERAGE, strlen(AVERAGE)) == 0;
+                             tensor_label(name).text);
+        moments += strncmp(name, "opt.", 4) == 0;
+        averages += strncmp(name, AVERAGE, strlen(AVERAGE)) == 0;
     }
-    /* The weights first, so that the error names the one that people know. */
     for (size_t i = 0; i < c->table.count; i++) {
-        const TensorEntry *tensor = safetensors_find(&c->file, c->table.rows[i].name);
+        const ParamRow *row = &c->table.rows[i];
+        const TensorEntry *tensor = safetensors_find(&c->file, row->name);
         if (!tensor)
-            return error_set(error, "%s: tensor %s is missing", c->file.path,
-                             c->table.rows[i].name);
-        if (!check_shape(c, tensor, error))
-            return false;
+            return error_set(error, "%s: tensor %s is missing", c->file.path, row->name);
+        if (!tensor_has_shape(tensor, row->rank, row->shape))
+            return error_set(error, "%s: tensor %s has shape %s, the settings require %s",
+                             c->file.path, row->name,
+                             tensor_shape_label(tensor->rank, tensor->shape).text,
+                             tensor_shape_label(row->rank, row->shape).text);
     }
     c->has_moments = moments == 2 * c->table.count;
     if (moments && !c->has_moments)
@@ -198,10 +183,7 @@ static bool check_tensors(Checkpoint *c, Error *error)
     c->has_average = averages == c->table.count;
     if (averages && !c->has_average)
         return error_set(error, "%s: the weight average is incomplete", c->file.path);
-    bool good = true;
-    for (size_t i = 0; good && i < header->tensor_count; i++)
-        good = check_shape(c, &header->tensors[i], error);
-    return good;
+    return true;
 }
 
 /* Limits the number of layers by the number of tensors in the file, before the table is
@@ -330,15 +312,11 @@ bool checkpoint_open_run(Checkpoint *checkpoint, const char *run, Error *error)
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error)
 {
     *loaded = (LoadedModel){0};
-    return checkpoint_open_run(&loaded->checkpoint, run, error) &&
-           loaded_load(loaded, &loaded->checkpoint, error);
-}
-
-bool loaded_load(LoadedModel *loaded, const Checkpoint *checkpoint, Error *error)
-{
-    model_make(&loaded->model, &checkpoint->config);
+    if (!checkpoint_open_run(&loaded->checkpoint, run, error))
+        return false;
+    model_make(&loaded->model, &loaded->checkpoint.config);
     model_allocate(&loaded->model);
-    if (checkpoint_load(checkpoint, loaded->model.base, NULL, NULL, NULL, error))
+    if (checkpoint_load(&loaded->checkpoint, loaded->model.base, NULL, NULL, NULL, error))
         return true;
     loaded_close(loaded);
     return false;

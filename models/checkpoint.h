@@ -33,8 +33,8 @@ typedef struct Checkpoint {
     bool has_moments, has_average;
 } Checkpoint;
 
-/* Opens a checkpoint and validates the settings, the vocabulary, and that the tensors match the
- * settings; loading checks their types and values. */
+/* Opens a checkpoint and validates the settings, the vocabulary, and that the weights match the
+ * settings; loading checks types and values, and the shapes of moments and averages. */
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
 
@@ -83,8 +83,6 @@ typedef struct LoadedModel {
 
 /* Opens a run directory (its best checkpoint) or a checkpoint file. */
 bool loaded_open(LoadedModel *loaded, const char *run, Error *error);
-/* Loads the model, of zeros so far, from a checkpoint that somebody else has opened. */
-bool loaded_load(LoadedModel *loaded, const Checkpoint *checkpoint, Error *error);
 void loaded_close(LoadedModel *loaded);
 
 #endif

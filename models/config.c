@@ -48,17 +48,14 @@ bool config_has_option(const ModelConfig *config, const Option *option)
 bool config_check_kind_options(const ModelConfig *config, Error *error)
 {
     const OptionGroup group = config_group(config);
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
-        char *value = option_value(&group, option);
-        bool changed = strcmp(value, option->fallback) != 0;
-        free(value);
-        if (changed && !config_has_option(config, option)) {
-            char *kinds = option_value(&group, &model_option_rows[0]);
-            error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
-            free(kinds);
-            return false;
-        }
+    for (size_t i = 0; i < group.count; i++) {
+        const Option *option = &group.options[i];
+        if (config_has_option(config, option) || option_has_default(&group, option))
+            continue;
+        char *kinds = option_value(&group, &group.options[0]);
+        error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
+        free(kinds);
+        return false;
     }
     return true;
 }

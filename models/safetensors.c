@@ -42,14 +42,6 @@ const char *tensor_type_name(TensorType type)
     return types[type].name;
 }
 
-TensorType tensor_type_of(const char *name)
-{
-    TensorType type = 0;
-    while (type < TENSOR_TYPE_COUNT && strcmp(types[type].name, name) != 0)
-        type++;
-    return type;
-}
-
 bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *bytes)
 {
     assert(type < TENSOR_TYPE_COUNT);
@@ -201,7 +193,9 @@ static bool parse_type_and_shape(TensorEntry *tensor, const json_t *entry, Error
     const char *type = json_string_value(json_object_get(entry, "dtype"));
     if (!type)
         return error_set(error, "no dtype");
-    tensor->type = tensor_type_of(type);
+    tensor->type = 0;
+    while (tensor->type < TENSOR_TYPE_COUNT && strcmp(types[tensor->type].name, type) != 0)
+        tensor->type++;
     if (tensor->type == TENSOR_TYPE_COUNT)
         return error_set(error, "unknown dtype %s", tensor_label(type).text);
     if (!read_sizes(json_object_get(entry, "shape"), TENSOR_MOST_AXES, tensor->shape,

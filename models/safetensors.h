@@ -134,9 +134,7 @@ bool safetensors_header_parse(SafetensorsHeader *header, const char *json, size_
 void safetensors_header_free(SafetensorsHeader *header);
 const char *safetensors_header_metadata(const SafetensorsHeader *header, const char *key);
 
-/* The name of a type, and the type of a name; TENSOR_TYPE_COUNT if unknown. */
 const char *tensor_type_name(TensorType type);
-TensorType tensor_type_of(const char *name);
 /* Size in bytes. False if it overflows, even with an axis of length 0. */
 bool tensor_bytes(TensorType type, size_t rank, const size_t *shape, size_t *bytes);
 /* Checks F16, BF16, F32 and F64 for NaN and infinity; other types pass. */

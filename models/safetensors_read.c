@@ -123,33 +123,27 @@ bool tensor_has_shape(const TensorEntry *tensor, size_t rank, const size_t *shap
     return same;
 }
 
-static bool check_asked(const TensorEntry *tensor, TensorType type, size_t rank,
-                        const size_t *shape, Error *error)
-{
-    if (!tensor)
-        return error_set(error, "no such tensor");
-    if (tensor->type != type)
-        return error_set(error, "dtype %s, expected %s", tensor_type_name(tensor->type),
-                         tensor_type_name(type));
-    if (!tensor_has_shape(tensor, rank, shape))
-        return error_set(error, "shape %s, expected %s",
-                         tensor_shape_label(tensor->rank, tensor->shape).text,
-                         tensor_shape_label(rank, shape).text);
-    return true;
-}
-
 bool safetensors_load(const SafetensorsFile *file, const char *name, TensorType type,
                       size_t rank, const size_t *shape, void *destination, Error *error)
 {
     const TensorEntry *tensor = safetensors_find(file, name);
     Error why;
-    bool good = check_asked(tensor, type, rank, shape, &why) &&
-                read_at(file->fd, file->data_start + tensor->begin, destination, tensor->size,
-                        &why);
-    if (good && !tensor_is_finite(type, destination, tensor->size))
-        good = error_set(&why, "contains NaN or infinity");
-    return good ||
-           error_set(error, "%s: %s: %s", file->path, tensor_label(name).text, why.text);
+    if (!tensor)
+        error_set(&why, "no such tensor");
+    else if (tensor->type != type)
+        error_set(&why, "dtype %s, expected %s", tensor_type_name(tensor->type),
+                  tensor_type_name(type));
+    else if (!tensor_has_shape(tensor, rank, shape))
+        error_set(&why, "shape %s, expected %s",
+                  tensor_shape_label(tensor->rank, tensor->shape).text,
+                  tensor_shape_label(rank, shape).text);
+    else if (read_at(file->fd, file->data_start + tensor->begin, destination, tensor->size,
+                     &why)) {
+        if (tensor_is_finite(type, destination, tensor->size))
+            return true;
+        error_set(&why, "contains NaN or infinity");
+    }
+    return error_set(error, "%s: %s: %s", file->path, tensor_label(name).text, why.text);
 }
 
 /* --- numbers of any floating-point type, as reals: nothing is rounded --- */

@@ -35,21 +35,10 @@ static int compare_records(const void *left, const void *right)
 
 static size_t record_bytes(const TensorRecord *record)
 {
-    size_t bytes;
+    size_t bytes = 0;
     bool possible = tensor_bytes(record->type, record->rank, record->shape, &bytes);
-    assert(possible); /* the tensor exists in memory */
+    assert(possible && record->rank <= TENSOR_MOST_AXES); /* the tensor exists in memory */
     return possible ? bytes : 0;
-}
-
-static void plan_order(Plan *plan, const TensorRecord *records, size_t count)
-{
-    plan->records = memory_take(count, sizeof *plan->records, "a table of tensors");
-    plan->count = count;
-    for (size_t i = 0; i < count; i++) {
-        assert(records[i].rank <= TENSOR_MOST_AXES);
-        plan->records[i] = &records[i];
-    }
-    qsort(plan->records, count, sizeof *plan->records, compare_records);
 }
 
 static bool plan_numbers(Plan *plan, Error *error)
@@ -146,20 +135,20 @@ static bool verify(FileReplacement *file, const Plan *plan, Error *error)
 {
     SafetensorsFile written;
     Error why;
-    bool good = safetensors_open(&written, file->temporary, &why);
-    if (good) {
+    if (safetensors_open(&written, file->temporary, &why)) {
         const char *stored = safetensors_metadata(&written, "crc32");
-        good = stored && strcmp(stored, checksum_text(plan->data_crc).digits) == 0;
+        bool good = stored && strcmp(stored, checksum_text(plan->data_crc).digits) == 0;
         safetensors_close(&written);
+        if (good)
+            return true;
     }
-    if (!good) {
-        error_set(error,
-                  "%s: verification failed: the file does not read back as written; the disk "
-                  "may be failing. The previous file is unchanged",
-                  file->path);
-        file_replace_abort(file);
-    }
-    return good;
+    error_set(
+        error,
+        "%s: verification failed: the file does not read back as written; the disk may be "
+        "failing. The previous file is unchanged",
+        file->path);
+    file_replace_abort(file);
+    return false;
 }
 
 static bool write_file(const Plan *plan, const char *path, Error *error)
@@ -182,9 +171,12 @@ static bool write_file(const Plan *plan, const char *path, Error *error)
 bool safetensors_write(const char *path, const TensorRecord *records, size_t count,
                        const MetadataPair *metadata, size_t metadata_count, Error *error)
 {
-    Plan plan = {0};
+    Plan plan = {.records = memory_take(count, sizeof *plan.records, "a table of tensors"),
+                 .count = count};
     Error why;
-    plan_order(&plan, records, count);
+    for (size_t i = 0; i < count; i++)
+        plan.records[i] = &records[i];
+    qsort(plan.records, count, sizeof *plan.records, compare_records);
     bool good = plan_numbers(&plan, &why);
     if (good) {
         plan_header(&plan, metadata, metadata_count);

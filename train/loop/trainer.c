@@ -135,7 +135,7 @@ static bool plan_stages(Trainer *t, Error *error)
     t->frozen = memory_take(tensors, sizeof *t->frozen, "the tensors");
     for (size_t i = 0; t->match_steps > 0 && i < tensors; i++)
         t->frozen[i] = !adopt_learns(&t->model.table.rows[i], &t->model.config,
-                                     t->teacher_file);
+                                     &t->teacher.checkpoint);
     return true;
 }
 

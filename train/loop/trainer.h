@@ -27,7 +27,7 @@ typedef struct Trainer {
     /* With several ranks, only this rank's slice is valid: of the gradients after the sum over
      * shards, of the moments until trainer_gather. */
     real *gradient_base, *m, *v, *update_scratch;
-    size_t *pieces;       /* [ranks + 1] the first piece of each slice; shards.bounds: its reals */
+    size_t *pieces; /* [ranks + 1] the first piece of each slice; shards.bounds: its reals */
     double *square_sums;  /* [pieces] */
     ShardSum *shard_sums; /* [shards] */
     real *average;        /* of the weights; NULL: none */
@@ -40,12 +40,11 @@ typedef struct Trainer {
     /* That the weights of a new run come from; NULL: none. The caller sets it before
      * trainer_plan, and closes it after trainer_start. */
     const Checkpoint *init;
-    LoadedModel teacher;            /* with --distill */
-    const Checkpoint *teacher_file; /* its own, or init; for trainer_plan */
-    Pass teacher_pass;              /* of the rows of `pass` */
-    SoftTargets soft;               /* with --soft-targets */
-    HeadTeacher stored;             /* these, for the rows of a shard */
-    size_t *places; /* (rows of the pass) of the targets in the text; NULL without them */
+    LoadedModel teacher; /* with --distill */
+    Pass teacher_pass;   /* of the rows of `pass` */
+    SoftTargets soft;    /* with --soft-targets */
+    HeadTeacher stored;  /* these, for the rows of a shard */
+    size_t *places;      /* (rows of the pass) of the targets in the text; NULL without them */
     const uint16_t **records; /* (rows of the pass) their soft targets */
     bool *frozen;             /* [tensors] while attention outputs are matched */
     int32_t *init_ids;        /* as adopt_weights takes them */

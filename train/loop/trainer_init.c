@@ -74,7 +74,7 @@ bool trainer_plan_init(Trainer *t, Error *error)
 /* Whether the run can read with the teacher what it reads itself. */
 static bool check_teacher(const Trainer *t, Error *error)
 {
-    const Checkpoint *teacher = t->teacher_file;
+    const Checkpoint *teacher = &t->teacher.checkpoint;
     size_t context = t->settings.model.context;
     if (!vocabulary_equal(&t->corpus.vocabulary, &teacher->vocabulary))
         return error_set(
@@ -95,12 +95,8 @@ static bool check_teacher(const Trainer *t, Error *error)
 
 bool trainer_open_teacher(Trainer *t, Error *error)
 {
-    const TrainOptions *train = &t->settings.train;
     Error why;
-    bool is_init = t->init && strcmp(train->init, train->distill) == 0;
-    t->teacher_file = is_init ? t->init : &t->teacher.checkpoint;
-    if (is_init ? !loaded_load(&t->teacher, t->init, &why)
-                : !loaded_open(&t->teacher, train->distill, &why))
+    if (!loaded_open(&t->teacher, t->settings.train.distill, &why))
         return error_set(error, "--distill: %s; %s", why.text,
                          t->settings.session.resume
                              ? "resuming needs the teacher; if it was moved, give its new path "
@@ -108,7 +104,7 @@ bool trainer_open_teacher(Trainer *t, Error *error)
                              : "name the run or checkpoint to learn from");
     if (!check_teacher(t, error))
         return false;
-    t->history[HISTORY_TEACHER] = origin_of(t->teacher_file);
+    t->history[HISTORY_TEACHER] = origin_of(&t->teacher.checkpoint);
     pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
               PASS_EVALUATE);
     t->teacher_pass.carries = false; /* it reads every window from its beginning */
