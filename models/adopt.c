@@ -14,21 +14,16 @@ static bool is_among(const char *name, const char *const *names)
     return *names;
 }
 
-AdoptRole adopt_role(const Option *option)
-{
-    static const char *const names[][16] = {
-        [ROLE_SHAPE] = {"layers", "dim", "heads", "ffn", "norm", "act", "rms-norm", "parallel"},
-        [ROLE_FUNCTION] = {"attn", "pos", "rope-base", "rope-share", "norm-eps", "logit-cap",
-                           "carry-state"},
-        [ROLE_PART] = {"context", "bias", "tied", "head-bias", "qk-norm", "value-residual",
-                       "conv", "head-norm", "out-gate", "head-gate", "ngrams", "ngram-rows"},
-        [ROLE_TRAINING] = {"word-dropout", "ngram-dropout", "input-dropout", "dropout",
-                           "attn-dropout", "output-dropout", "zero-init"}};
-    for (size_t role = 0; role < sizeof names / sizeof *names; role++)
-        if (is_among(option->name, names[role]))
-            return (AdoptRole)role;
-    return config_is_of_kinds(option) ? ROLE_OF_KIND : ROLE_UNKNOWN;
-}
+/* What options of a model mean for weights that are taken over. All others add or drop tensors,
+ * rows of positions or parameters of single kinds. */
+static const char *const shape[] = {"layers", "dim",      "heads",    "ffn", "norm",
+                                    "act",    "rms-norm", "parallel", NULL}; /* must be equal */
+static const char *const function[] = {
+    "attn",     "pos",       "rope-base",   "rope-share",
+    "norm-eps", "logit-cap", "carry-state", NULL}; /* the same weights compute another one */
+static const char *const training[] = {
+    "word-dropout", "ngram-dropout",  "input-dropout", "dropout",
+    "attn-dropout", "output-dropout", "zero-init",     NULL}; /* a new training chooses anew */
 
 bool adopt_sets_tokenizer(const char *name)
 {
@@ -38,37 +33,40 @@ bool adopt_sets_tokenizer(const char *name)
     return is_among(name, names);
 }
 
-static bool copy_option(const OptionGroup *groups, size_t count, const OptionGroup *from,
-                        const Option *option, Error *error)
+bool adopt_settings(const OptionGroup *groups, size_t count, const Checkpoint *from,
+                    bool tokenizer, Error *error)
 {
-    char *value = option_value(from, option);
-    bool good = options_set(groups, count, option->name, value, option->name, error);
-    free(value);
-    return good;
-}
-
-bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from, Error *error)
-{
-    const OptionGroup group = config_group(&from->config);
+    const OptionGroup sources[] = {config_group(&from->config), corpus_group(&from->corpus)};
     bool good = true;
-    for (size_t i = 0; good && i < group.count; i++)
-        if (adopt_role(&group.options[i]) != ROLE_TRAINING)
-            good = copy_option(groups, count, &group, &group.options[i], error);
-    return good;
-}
-
-bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *from,
-                     Error *error)
-{
-    const OptionGroup group = corpus_group(&from->corpus);
-    bool good = true;
-    for (size_t i = 0; good && i < group.count; i++)
-        if (adopt_sets_tokenizer(group.options[i].name))
-            good = copy_option(groups, count, &group, &group.options[i], error);
+    for (size_t s = 0; s < (tokenizer ? 2 : 1); s++)
+        for (size_t i = 0; good && i < sources[s].count; i++) {
+            const Option *option = &sources[s].options[i];
+            if (s == 0 ? is_among(option->name, training) : !adopt_sets_tokenizer(option->name))
+                continue;
+            char *value = option_value(&sources[s], option);
+            good = options_set(groups, count, option->name, value, option->name, error);
+            free(value);
+        }
     return good;
 }
 
 /* --- parts --- */
+
+/* How a part starts that the checkpoint lacks. */
+typedef enum AdoptStart {
+    START_NEW,         /* as in a new model, which changes the function */
+    START_ZERO,        /* without effect */
+    START_NGRAMS,      /* at 0; all anew if their lengths, table or tokens are others */
+    START_CONVOLUTION, /* at 0 if it is residual */
+    START_OF_KIND      /* belongs to the attention kind of its layer; at 0 if that stays */
+} AdoptStart;
+
+/* The kinds of tensors that models may lack. */
+typedef struct AdoptPart {
+    const char *names; /* what the names of its tensors contain */
+    const char *title;
+    AdoptStart start;
+} AdoptPart;
 
 static const AdoptPart parts[] = {
     {"wpe.weight", "learned positions", START_ZERO},
@@ -87,25 +85,13 @@ static const AdoptPart parts[] = {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-const AdoptPart *adopt_part(const char *name)
+/* The part that a tensor belongs to; NULL: all models have it. */
+static const AdoptPart *part_of(const char *name)
 {
     for (size_t i = 0; i < PARTS; i++)
         if (strstr(name, parts[i].names))
             return &parts[i];
     return NULL;
-}
-
-/* With SiLU or added to its input. */
-static bool is_residual(const ModelConfig *config)
-{
-    return config->convolution == CONVOLUTION_RESIDUAL;
-}
-
-/* n-grams of all lengths share the rows of a table, so another longest one moves them. */
-static bool same_ngrams(const ModelConfig *config, const Checkpoint *from)
-{
-    return config->ngrams == from->config.ngrams &&
-           config->ngram_rows == from->config.ngram_rows;
 }
 
 static bool same_kind(const ModelConfig *config, const Checkpoint *from, size_t layer)
@@ -114,33 +100,25 @@ static bool same_kind(const ModelConfig *config, const Checkpoint *from, size_t 
 }
 
 const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
-                             const Checkpoint *from)
+                             const Checkpoint *from, bool *neutral)
 {
-    const AdoptPart *part = adopt_part(row->name);
-    AdoptStart start = part ? part->start : START_NEW;
-    bool means_another = (start == START_OF_KIND && !same_kind(config, from, row->layer)) ||
-                         (start == START_NGRAMS && !same_ngrams(config, from)) ||
-                         (start == START_CONVOLUTION &&
-                          is_residual(config) != is_residual(&from->config));
-    return means_another ? NULL : param_table_find(&from->table, row->name);
-}
-
-bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
-{
-    const AdoptPart *part = adopt_part(row->name);
-    switch (part ? part->start : START_NEW) {
-    case START_ZERO:
-        return true;
-    case START_NGRAMS:
-        return from->config.ngrams <= 1;
-    case START_CONVOLUTION:
-        return is_residual(config);
-    case START_OF_KIND: /* of the same kind, it is the sink that is learned only now */
-        return same_kind(config, from, row->layer);
-    case START_NEW:
-        break;
+    const ModelConfig *old = &from->config;
+    const AdoptPart *part = part_of(row->name);
+    const AdoptStart start = part ? part->start : START_NEW;
+    const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
+    bool same = true; /* a tensor of that name means the same in both models */
+    *neutral = start == START_ZERO;
+    if (start ==
+        START_NGRAMS) { /* all lengths share the table, so another longest moves them */
+        same = config->ngrams == old->ngrams && config->ngram_rows == old->ngram_rows;
+        *neutral = old->ngrams <= 1;
+    } else if (start == START_CONVOLUTION) {
+        same = residual == (old->convolution == CONVOLUTION_RESIDUAL);
+        *neutral = residual;
+    } else if (start == START_OF_KIND) { /* if the kind stays, the sink is learned only now */
+        same = *neutral = same_kind(config, from, row->layer);
     }
-    return false;
+    return same ? param_table_find(&from->table, row->name) : NULL;
 }
 
 /* --- conversion to another kind --- */
@@ -161,8 +139,8 @@ bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoi
     if (!strstr(row->name, ".attn.") || row->drawn)
         return false;
     size_t layer = row->layer;
-    bool projects = strstr(row->name, ".c_attn.") || strstr(row->name, ".c_proj.");
-    return !adopt_source(row, config, from) ||
+    bool neutral, projects = strstr(row->name, ".c_attn.") || strstr(row->name, ".c_proj.");
+    return !adopt_source(row, config, from, &neutral) ||
            (projects && !same_kind(config, from, layer) && !projects_itself(config, layer));
 }
 
@@ -176,15 +154,16 @@ bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from)
 
 /* --- the shape --- */
 
-/* The first option with this role whose value differs; says so and returns false. */
-static bool same_options(const ModelConfig *config, const Checkpoint *from, AdoptRole role,
-                         Error *error)
+/* The first of these options (NULL: those of single kinds) whose value differs; says so and
+ * returns false. */
+static bool same_options(const ModelConfig *config, const Checkpoint *from,
+                         const char *const *names, Error *error)
 {
     const OptionGroup new = config_group(config), old = config_group(&from->config);
     bool same = true;
     for (size_t i = 0; same && i < new.count; i++) {
         const Option *option = &new.options[i];
-        if (adopt_role(option) != role)
+        if (names ? !is_among(option->name, names) : !config_is_of_kinds(option))
             continue;
         char *value = option_value(&new, option), *before = option_value(&old, option);
         same = strcmp(value, before) == 0;
@@ -200,40 +179,25 @@ static bool same_options(const ModelConfig *config, const Checkpoint *from, Adop
     return same;
 }
 
-static bool same_shape(const ParamRow *row, const ParamRow *source)
-{
-    return row->rank == source->rank && row->shape[0] == source->shape[0] &&
-           (row->rank == 1 || row->shape[1] == source->shape[1]);
-}
-
-/* Tensors whose shape depends on the options of single kinds. */
-static bool check_tensors(const ParamTable *table, const ModelConfig *config,
-                          const Checkpoint *from, Error *error)
-{
-    for (size_t i = 0; i < table->count; i++) {
-        const ParamRow *row = &table->rows[i], *source = adopt_source(row, config, from);
-        if (!source || same_shape(row, source) || strcmp(row->name, "wpe.weight") == 0)
-            continue;
-        return same_options(config, from, ROLE_OF_KIND, error) &&
-               error_set(error, "%s: its tensor %s has shape %s, the new model's %s",
-                         from->file.path, row->name,
-                         tensor_shape_label(source->rank, source->shape).text,
-                         tensor_shape_label(row->rank, row->shape).text);
-    }
-    return true;
-}
-
 bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error)
 {
-    if (!same_options(config, from, ROLE_SHAPE, error))
+    if (!same_options(config, from, shape, error))
         return false;
     ModelConfig alike = *config;
     alike.vocabulary = from->config.vocabulary; /* tokens are mapped */
     ParamTable table;
+    bool fits = true, neutral;
     param_table_make(&table, &alike);
-    bool good = check_tensors(&table, config, from, error);
+    for (size_t i = 0; fits && i < table.count; i++) {
+        const ParamRow *row = &table.rows[i];
+        const ParamRow *source = adopt_source(row, config, from, &neutral);
+        fits = !source || strcmp(row->name, "wpe.weight") == 0 ||
+               (row->shape[0] == source->shape[0] && row->shape[1] == source->shape[1]);
+    }
     param_table_free(&table);
-    return good;
+    /* The shapes of other tensors depend on the options of single kinds. */
+    return fits || (same_options(config, from, NULL, error) &&
+                    error_set(error, "%s: its tensors do not fit", from->file.path));
 }
 
 /* --- differences --- */
@@ -244,12 +208,13 @@ typedef enum Difference { NEW_NEUTRAL, NEW, DROPPED, SAME } Difference;
 static Difference difference_of(const AdoptPart *part, const ParamTable *table,
                                 const ModelConfig *config, const Checkpoint *from)
 {
+    bool neutral;
     for (size_t i = 0; i < table->count; i++)
-        if (adopt_part(table->rows[i].name) == part &&
-            !adopt_source(&table->rows[i], config, from))
-            return adopt_is_neutral(&table->rows[i], config, from) ? NEW_NEUTRAL : NEW;
+        if (part_of(table->rows[i].name) == part &&
+            !adopt_source(&table->rows[i], config, from, &neutral))
+            return neutral ? NEW_NEUTRAL : NEW;
     for (size_t i = 0; i < from->table.count; i++)
-        if (adopt_part(from->table.rows[i].name) == part &&
+        if (part_of(from->table.rows[i].name) == part &&
             !param_table_find(table, from->table.rows[i].name))
             return DROPPED;
     return SAME;
@@ -289,9 +254,8 @@ static void append_changes(char **text, const ModelConfig *config, const Checkpo
     char *changes = NULL;
     for (size_t i = 0; i < new.count; i++) {
         const Option *option = &new.options[i];
-        AdoptRole role = adopt_role(option);
-        bool counts = role == ROLE_FUNCTION ||
-                      (role == ROLE_OF_KIND && config_has_option(config, option) &&
+        bool counts = is_among(option->name, function) ||
+                      (config_is_of_kinds(option) && config_has_option(config, option) &&
                        config_has_option(&from->config, option));
         char *value = option_value(&new, option), *before = option_value(&old, option);
         if (counts && strcmp(value, before) != 0)

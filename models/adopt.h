@@ -22,19 +22,15 @@
 
 #include "models/checkpoint.h"
 
-/* Sets the options of a model, or those of its tokenizer, to the checkpoint's. Regularisation
- * and what only concerns training stay as they are. */
-bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from, Error *error);
-bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *from,
-                     Error *error);
-/* Whether adopt_tokenizer sets the option of this name. */
+/* Sets the options of a model, and if wanted those of its tokenizer, to the checkpoint's.
+ * Regularisation and what only concerns training stay as they are. */
+bool adopt_settings(const OptionGroup *groups, size_t count, const Checkpoint *from,
+                    bool tokenizer, Error *error);
+/* Whether the option of this name is one of the tokenizer. */
 bool adopt_sets_tokenizer(const char *name);
 
 /* Whether the model has the checkpoint's shape; the error names the option that differs. */
 bool adopt_check(const ModelConfig *config, const Checkpoint *from, Error *error);
-
-/* Reads all weights once, so that nothing is begun with weights that cannot be taken over. */
-bool adopt_verify(const Checkpoint *from, Error *error);
 
 /* For each token of a vocabulary (vocabulary->count) the id of the token with the same text in
  * `from`, or TOKEN_NONE; caller frees. Counts the tokens that have one. */
@@ -55,41 +51,10 @@ bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from);
  * dropped parts, changed settings. The caller frees. */
 char *adopt_differences(const ModelConfig *config, const Checkpoint *from);
 
-/* ---- Parts of adopt.c ---- */
-
-/* What an option of a model means for weights that are taken over. */
-typedef enum AdoptRole {
-    ROLE_UNKNOWN,  /* no option has it: a test asks */
-    ROLE_SHAPE,    /* must be the checkpoint's */
-    ROLE_FUNCTION, /* the same weights compute something else with another value */
-    ROLE_PART,     /* adds or drops tensors, or rows of positions */
-    ROLE_TRAINING, /* a new training chooses it anew */
-    ROLE_OF_KIND   /* of single attention kinds */
-} AdoptRole;
-AdoptRole adopt_role(const Option *option);
-
-/* How a part starts that the checkpoint lacks. */
-typedef enum AdoptStart {
-    START_NEW,         /* as in a new model, which changes the function */
-    START_ZERO,        /* without effect; a head of its own copies the embedding instead */
-    START_NGRAMS,      /* at 0; all anew if their lengths, table or tokens are others */
-    START_CONVOLUTION, /* at 0 if it is residual */
-    START_OF_KIND      /* belongs to the attention kind of its layer; at 0 if that stays */
-} AdoptStart;
-
-/* A kind of tensor that models may lack. */
-typedef struct AdoptPart {
-    const char *names; /* what the names of its tensors contain */
-    const char *title;
-    AdoptStart start;
-} AdoptPart;
-
-/* The part that a tensor belongs to; NULL: all models have it. */
-const AdoptPart *adopt_part(const char *name);
-/* The tensor of the checkpoint that a tensor of the model takes its values from; NULL: none. */
+/* For adopt_weights: the tensor of the checkpoint that a tensor of the model takes its values
+ * from. NULL: none; then *neutral says whether the function is unchanged if it starts at 0 (an
+ * output head of its own: as a copy of the embedding). */
 const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
-                             const Checkpoint *from);
-/* Whether a tensor that the checkpoint lacks can leave the function unchanged. */
-bool adopt_is_neutral(const ParamRow *row, const ModelConfig *config, const Checkpoint *from);
+                             const Checkpoint *from, bool *neutral);
 
 #endif

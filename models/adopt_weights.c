@@ -2,7 +2,6 @@
 #include "models/adopt.h"
 #include "src/base/memory.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,11 +48,17 @@ int32_t *adopt_ids(const Vocabulary *vocabulary, const Vocabulary *from, size_t 
     return ids;
 }
 
-/* --- loading --- */
+/* --- rows of tokens and positions --- */
 
 static bool is_named(const ParamRow *row, const char *name)
 {
     return strcmp(row->name, name) == 0;
+}
+
+static bool is_of_tokens(const ParamRow *row)
+{
+    return is_named(row, "wte.weight") || is_named(row, "lm_head.weight") ||
+           is_named(row, "lm_head.bias");
 }
 
 static bool load(real *to, const Checkpoint *from, const ParamRow *source, Error *error)
@@ -62,23 +67,14 @@ static bool load(real *to, const Checkpoint *from, const ParamRow *source, Error
                             to, error);
 }
 
-/* --- rows of tokens and positions --- */
-
-/* The mean of the rows. */
-static void mean_row(double *mean, const real *rows, size_t count, size_t width)
-{
-    for (size_t row = 0; row < count; row++)
-        for (size_t i = 0; i < width; i++)
-            mean[i] += (double)rows[row * width + i] / (double)count;
-}
-
-/* Rows of known tokens are copied; the mean is added to the initial values of the others. */
+/* Rows (count, width) of known tokens are copied. Their mean is added to the initial values of
+ * the others, unless these are token frequencies. */
 static void map_rows(real *to, const real *rows, size_t count, size_t width, const int32_t *ids,
-                     size_t tokens)
+                     size_t tokens, bool adds_mean)
 {
-    assert(ids);
     double *mean = memory_take(width, sizeof *mean, "the mean of the embeddings");
-    mean_row(mean, rows, count, width);
+    for (size_t i = 0; adds_mean && i < count * width; i++)
+        mean[i % width] += (double)rows[i] / (double)count;
     for (size_t token = 0; token < tokens; token++) {
         real *row = to + token * width;
         if (ids[token] != TOKEN_NONE)
@@ -89,21 +85,6 @@ static void map_rows(real *to, const real *rows, size_t count, size_t width, con
     free(mean);
 }
 
-/* A bias that starts from token frequencies keeps those for new tokens. */
-static void map_bias(real *to, const real *bias, const int32_t *ids, size_t tokens)
-{
-    assert(ids);
-    for (size_t token = 0; token < tokens; token++)
-        if (ids[token] != TOKEN_NONE)
-            to[token] = bias[ids[token]];
-}
-
-static bool is_of_tokens(const ParamRow *row)
-{
-    return is_named(row, "wte.weight") || is_named(row, "lm_head.weight") ||
-           is_named(row, "lm_head.bias");
-}
-
 /* Tensors with a row for each token or position, of which the model has others. */
 static bool load_rows(Model *model, const ParamRow *row, const Checkpoint *from,
                       const ParamRow *source, const int32_t *ids, Error *error)
@@ -111,13 +92,11 @@ static bool load_rows(Model *model, const ParamRow *row, const Checkpoint *from,
     real *rows = memory_take(source->count, sizeof *rows, source->name);
     real *to = model->base + row->offset;
     bool good = load(rows, from, source, error);
-    size_t width = row->rank == 2 ? row->shape[1] : 1, count = source->shape[0];
     bool unigram = is_named(row, "lm_head.bias") &&
                    model->config.head_bias == HEAD_BIAS_UNIGRAM;
-    if (good && unigram)
-        map_bias(to, rows, ids, row->count);
-    else if (good && is_of_tokens(row))
-        map_rows(to, rows, count, width, ids, row->shape[0]);
+    if (good && is_of_tokens(row))
+        map_rows(to, rows, source->shape[0], row->rank == 2 ? row->shape[1] : 1, ids,
+                 row->shape[0], !unigram);
     else if (good) /* positions */
         memcpy(to, rows,
                (row->count < source->count ? row->count : source->count) * sizeof *to);
@@ -129,34 +108,21 @@ static bool load_rows(Model *model, const ParamRow *row, const Checkpoint *from,
 
 bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Error *error)
 {
-    bool good = true;
+    bool good = true, neutral;
     for (size_t i = 0; good && i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
-        const ParamRow *source = adopt_source(row, &model->config, from);
+        const ParamRow *source = adopt_source(row, &model->config, from, &neutral);
+        real *to = model->base + row->offset;
         if (ids && is_named(row, "ngrams.weight")) /* of other tokens */
             source = NULL;
         if (!source && is_named(row, "lm_head.weight"))
             source = param_table_find(&from->table, "wte.weight");
-        if (!source && adopt_is_neutral(row, &model->config, from))
-            memset(model->base + row->offset, 0, row->count * sizeof(real));
-        if (!source)
-            continue;
-        if ((ids && is_of_tokens(row)) || is_named(row, "wpe.weight"))
+        if (!source && neutral)
+            memset(to, 0, row->count * sizeof *to);
+        else if (source && ((ids && is_of_tokens(row)) || is_named(row, "wpe.weight")))
             good = load_rows(model, row, from, source, ids, error);
-        else
-            good = load(model->base + row->offset, from, source, error);
-    }
-    return good;
-}
-
-bool adopt_verify(const Checkpoint *from, Error *error)
-{
-    bool good = true;
-    for (size_t i = 0; good && i < from->table.count; i++) {
-        const ParamRow *row = &from->table.rows[i];
-        real *values = memory_take(row->count, sizeof *values, row->name);
-        good = load(values, from, row, error);
-        free(values);
+        else if (source)
+            good = load(to, from, source, error);
     }
     return good;
 }

@@ -53,7 +53,6 @@ static double loss_after(const Checkpoint *from, ModelConfig config)
     rig_make_for(&rig, config, 3, 0.1, PASS_EVALUATE);
     params_initialise(&rig.model.table, &rig.model.config, rig.model.base, 7);
     ck_assert_msg(adopt_check(&rig.model.config, from, &error), "%s", error.text);
-    ck_assert_msg(adopt_verify(from, &error), "%s", error.text);
     ck_assert_msg(adopt_weights(&rig.model, from, NULL, &error), "%s", error.text);
     double loss = pass_loss(&rig.pass, rig.inputs, rig.targets) / (double)rig.pass.rows;
     rig_free(&rig);
@@ -228,14 +227,6 @@ START_TEST(new_biases_leave_the_function_unchanged)
     config.bias = false;
     expect_difference(&from, &config, "dropped: biases");
     checkpoint_close(&from);
-}
-END_TEST
-
-START_TEST(every_option_of_a_model_has_a_role)
-{
-    for (size_t i = 0; i < model_option_count; i++)
-        ck_assert_msg(adopt_role(&model_option_rows[i]) != ROLE_UNKNOWN, "--%s",
-                      model_option_rows[i].name);
 }
 END_TEST
 
@@ -490,7 +481,6 @@ Suite *adopt_suite(void)
     tcase_add_test(tests, a_sink_that_is_learned_now_leaves_the_function_unchanged);
     tcase_add_test(tests, parts_that_change_the_function_are_named);
     tcase_add_test(tests, new_biases_leave_the_function_unchanged);
-    tcase_add_test(tests, every_option_of_a_model_has_a_role);
     tcase_add_test(tests, carried_state_is_another_function);
     tcase_add_test(tests, tokens_with_the_same_text_are_the_same);
     tcase_add_test(tests, n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others);

@@ -107,9 +107,8 @@ bool init_apply(Init *init, Settings *settings, const Settings *preset, const Co
                       preset->train.corpus;
     return init->is_open &&
            (!convert || apply_recipe(init, settings, run, other_text, error)) &&
-           adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
-           (!inherits_tokenizer(&preset->train, line) ||
-            adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));
+           adopt_settings(groups, GROUP_COUNT, &init->checkpoint,
+                          inherits_tokenizer(&preset->train, line), error);
 }
 
 /* Options of kinds that the model does not have came with the run's. */

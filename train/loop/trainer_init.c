@@ -53,8 +53,11 @@ bool trainer_plan_init(Trainer *t, Error *error)
 {
     const Checkpoint *init = t->init;
     size_t shared = 0;
-    if (!adopt_check(&t->model.config, init, error) || !adopt_verify(init, error))
+    LoadedModel probe; /* so that nothing is begun with weights that cannot be loaded */
+    if (!adopt_check(&t->model.config, init, error) ||
+        !loaded_open(&probe, init->file.path, error))
         return false;
+    loaded_close(&probe);
     if (!trainer_init_vocabulary(t))
         t->init_ids = adopt_ids(&t->corpus.vocabulary, &init->vocabulary, &shared);
     t->history[HISTORY_ORIGIN] = origin_of(init);
