@@ -187,36 +187,30 @@ static void lay_out_transients(Pass *pass, Arena *arena)
     arena->used = most(end, arena->used);
 }
 
-/* Gradients and inputs of the sublayers. */
+/* Gradients and inputs of the sublayers, and what the head leaves. */
 static void lay_out_stream(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
-    const size_t reals = pass->rows * config->dim;
+    const size_t rows = pass->rows, reals = rows * config->dim, last = 2 * config->layers;
     Activations *act = &pass->act;
     Gradients *grad = &pass->grad;
+    ScoredRows *scored = &pass->scored;
     act->u = arena_reals(arena, reals);
     act->first_values = reals_or_null(arena, config->value_residual ? reals : 0);
-    if (pass->use == PASS_EVALUATE)
-        return;
-    grad->dx = act->residual[2 * config->layers];
-    grad->du = arena_reals(arena, reals);
-    grad->dbranch = config->dropout > 0 ? grad->du : grad->dx;
-    grad->dmlp = config->parallel ? act->residual[1] : NULL;
-    grad->dfirst_values = reals_or_null(arena, config->value_residual ? reals : 0);
-}
-
-/* What the head leaves. */
-static void lay_out_losses(Pass *pass, Arena *arena)
-{
-    const ModelConfig *config = &pass->model->config;
-    ScoredRows *scored = &pass->scored;
-    scored->rows = arena_bytes(arena, pass->rows, sizeof *scored->rows);
-    scored->targets = arena_bytes(arena, pass->rows, sizeof *scored->targets);
-    scored->losses = arena_reals(arena, pass->rows);
-    scored->gathered = pass->act.residual[2 * config->layers];
-    pass->cooled = pass->act.residual[2 * config->layers - 1];
-    if (config->head_bias != HEAD_BIAS_NO && pass->use == PASS_EVALUATE)
+    if (pass->use != PASS_EVALUATE) {
+        grad->dx = act->residual[last];
+        grad->du = arena_reals(arena, reals);
+        grad->dbranch = config->dropout > 0 ? grad->du : grad->dx;
+        grad->dmlp = config->parallel ? act->residual[1] : NULL;
+        grad->dfirst_values = reals_or_null(arena, config->value_residual ? reals : 0);
+    } else if (config->head_bias != HEAD_BIAS_NO) {
         pass->cooled_bias = arena_reals(arena, config->vocabulary);
+    }
+    pass->cooled = act->residual[last - 1];
+    scored->rows = arena_bytes(arena, rows, sizeof *scored->rows);
+    scored->targets = arena_bytes(arena, rows, sizeof *scored->targets);
+    scored->losses = arena_reals(arena, rows);
+    scored->gathered = act->residual[last];
 }
 
 /* Fills the position tables for positions from `first` on. */
@@ -242,7 +236,6 @@ void pass_layout(Pass *pass, Arena *arena)
     if (pass->decoding || pass->carries)
         lay_out_states(pass, arena);
     lay_out_stream(pass, arena);
-    lay_out_losses(pass, arena);
     pass->slots = arena_bytes(arena, (config->ngrams - 1) * pass->rows, sizeof *pass->slots);
     if (config->positions == POSITIONS_SINUSOIDAL)
         pass->position_rows = arena_reals(arena, pass->length * config->dim);

@@ -190,23 +190,20 @@ static void start_heads(const ParamRow *row, const ModelConfig *config, real *va
     }
 }
 
-static void start(const ParamRow *row, const ModelConfig *config, real *values, RandomKey key)
-{
-    if (row->starter != START_AT_RANDOM) {
-        start_heads(row, config, values, key);
-        return;
-    }
-    for (size_t i = 0; i < row->count; i++)
-        values[i] = row->start +
-                    (row->spread > 0 ? (real)(row->spread * random_normal(key, i)) : 0);
-}
-
 void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
                        uint64_t seed)
 {
-    RandomKey key = random_key(seed, RANDOM_INIT, 0);
-    for (size_t r = 0; r < table->count; r++)
-        start(&table->rows[r], config, base + table->rows[r].offset, random_subkey(key, r));
+    for (size_t r = 0; r < table->count; r++) {
+        const ParamRow *row = &table->rows[r];
+        const RandomKey key = random_subkey(random_key(seed, RANDOM_INIT, 0), r);
+        real *values = base + row->offset;
+        if (row->starter != START_AT_RANDOM)
+            start_heads(row, config, values, key);
+        else
+            for (size_t i = 0; i < row->count; i++)
+                values[i] = row->start +
+                            (row->spread > 0 ? (real)(row->spread * random_normal(key, i)) : 0);
+    }
 }
 
 void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids, size_t count)

@@ -18,14 +18,6 @@ HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share
 
 /* --- attention transfer --- */
 
-/* The rows up to the last target of a sequence. */
-static size_t count_rows(const int32_t *targets, size_t length)
-{
-    while (length > 0 && targets[length - 1] < 0)
-        length--;
-    return length;
-}
-
 /* With the outputs e of the model and z of the teacher, (B*T, C) each, adds mean((e - z)^2) / L
  * of each row that counts to the loss; e becomes the gradient of that. */
 static void compare(real *e, const real *z, const Pass *pass, const int32_t *targets,
@@ -33,10 +25,11 @@ static void compare(real *e, const real *z, const Pass *pass, const int32_t *tar
 {
     const size_t T = pass->length, C = pass->model->config.dim;
     const double share = 1 / (double)(C * pass->model->config.layers);
-    size_t counted = 0;
+    size_t counted = 0; /* the rows up to the last target of a sequence */
     for (size_t row = 0; row < pass->rows; row++, e += C, z += C) {
         if (row % T == 0)
-            counted = count_rows(targets + row, T);
+            for (counted = T; counted > 0 && targets[row + counted - 1] < 0;)
+                counted--;
         const bool counts = row % T < counted;
         vector_add_scaled(e, z, -1, C);
         if (counts)

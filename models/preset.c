@@ -63,7 +63,7 @@ void preset_list_free(PresetLine *presets)
     arrfree(presets);
 }
 
-static bool fail_unknown(const char *name, const char *folder, Error *error)
+static void explain_unknown(const char *name, const char *folder, Error *error)
 {
     PresetLine *presets;
     Error ignored;
@@ -80,32 +80,18 @@ static bool fail_unknown(const char *name, const char *folder, Error *error)
                   " in %s; --preset help lists the presets",
                   name, name, folder);
     preset_list_free(presets);
-    return false;
-}
-
-static char *find(const char *name, Error *error)
-{
-    if (file_exists(name) && !file_is_folder(name))
-        return memory_copy_text(name);
-    char *folder = file_shipped_folder("models"),
-         *path = text_format("%s/%s" ENDING, folder, name);
-    if (!file_exists(path)) {
-        fail_unknown(name, folder, error);
-        free(path);
-        path = NULL;
-    }
-    free(folder);
-    return path;
 }
 
 char *preset_text(const char *name, char **path, Error *error)
 {
-    char *text = NULL;
+    char *folder = file_shipped_folder("models"), *text = NULL;
+    bool is_file = file_exists(name) && !file_is_folder(name);
     size_t size;
-    *path = find(name, error);
-    if (!*path || file_read(*path, MOST, &text, &size, error))
-        return text;
-    free(*path);
-    *path = NULL;
-    return NULL;
+    *path = is_file ? memory_copy_text(name) : text_format("%s/%s" ENDING, folder, name);
+    if (!file_exists(*path))
+        explain_unknown(name, folder, error);
+    else
+        file_read(*path, MOST, &text, &size, error);
+    free(folder);
+    return text;
 }

@@ -4,8 +4,8 @@
 
 #include "src/base/error.h"
 
-/* Reads the file `name`, or NAME.conf in the presets directory. Returns its text and sets its
- * path, for messages; the caller frees both. Returns NULL and an error if there is none. */
+/* Reads the file `name`, or NAME.conf in the presets directory. Returns its text, or NULL and
+ * an error if there is none, and sets its path, for messages; the caller frees both. */
 char *preset_text(const char *name, char **path, Error *error);
 
 /* The installed presets, sorted by name, each with the first line of its comment; an stb_ds

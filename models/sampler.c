@@ -74,13 +74,6 @@ static int by_weight(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void swap(Candidate *a, Candidate *b)
-{
-    Candidate kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
 /* Quickselect: moves the first `wanted` in that order to the front, unsorted. */
 static void bring_forward(Candidate *candidates, size_t count, size_t wanted)
 {
@@ -95,7 +88,9 @@ static void bring_forward(Candidate *candidates, size_t count, size_t wanted)
                 j--;
             if (i >= j)
                 break;
-            swap(&candidates[i++], &candidates[j--]);
+            Candidate other = candidates[i];
+            candidates[i++] = candidates[j];
+            candidates[j--] = other;
         }
         /* Everything before i precedes the rest; the pivot is where both met. */
         if (wanted <= i)
@@ -105,24 +100,19 @@ static void bring_forward(Candidate *candidates, size_t count, size_t wanted)
     }
 }
 
-static double sum_of(const Candidate *candidates, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += (double)candidates[i].weight;
-    return sum;
-}
-
 /* Sorts the likeliest candidates to the front, at least as many as the options keep, and
  * returns how many; usually few. */
 static size_t order_likeliest(Candidate *candidates, size_t count, size_t most, double share)
 {
-    size_t ordered = 64;
-    for (;; ordered *= 8) {
-        ordered = ordered < most ? ordered : most;
+    size_t ordered = 64 < most ? 64 : most;
+    for (;;) {
+        double sum = 0;
         bring_forward(candidates, count, ordered);
-        if (ordered == most || sum_of(candidates, ordered) >= share)
+        for (size_t i = 0; i < ordered; i++)
+            sum += (double)candidates[i].weight;
+        if (ordered == most || sum >= share)
             break;
+        ordered = 8 * ordered < most ? 8 * ordered : most;
     }
     qsort(candidates, ordered, sizeof *candidates, by_weight);
     return ordered;

@@ -53,17 +53,12 @@ static size_t window_of(const Pass *pass, const Windows *w, size_t batch, size_t
     return slot < part ? slot * all / part : all;
 }
 
-static size_t count_batches(const Windows *w, const Pass *pass)
-{
-    return team_tiles(part_of(w), pass->batch);
-}
-
 size_t windows_tokens(const Windows *w, const Pass *pass)
 {
     size_t tokens = 0, all = windows_number(w);
     if (part_of(w) == all)
         return w->count;
-    for (size_t batch = 0; batch < count_batches(w, pass); batch++)
+    for (size_t batch = 0; batch < team_tiles(part_of(w), pass->batch); batch++)
         for (size_t row = 0; row < pass->batch; row++) {
             size_t index = window_of(pass, w, batch, row);
             if (index < all)
@@ -89,7 +84,7 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     assert(w->window == pass->length && w->stride >= 1 && w->stride <= w->window);
     assert(!pass->carries || w->stride == w->window);
     Score score = {0};
-    size_t batches = count_batches(w, pass), ranks = ranks_count();
+    size_t batches = team_tiles(part_of(w), pass->batch), ranks = ranks_count();
     bool shared = ranks > 1 && !pass->carries && listener_count == 0;
     Score *scores = memory_take(batches, sizeof *scores, "scoring");
     int32_t *buffer = memory_take(2 * pass->rows, sizeof *buffer, "scoring");

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static int held = -1;
-static char *held_path;
+static int locked = -1;
+static char *locked_path;
 
 /* Whether the file still exists: its former owner may just have removed it. */
 static bool is_there(int fd, const char *path)
@@ -24,14 +24,14 @@ static bool is_there(int fd, const char *path)
 
 void lock_release(void)
 {
-    if (held < 0)
+    if (locked < 0)
         return;
-    if (is_there(held, held_path))
-        unlink(held_path); /* before others can lock it */
-    close(held);
-    free(held_path);
-    held = -1;
-    held_path = NULL;
+    if (is_there(locked, locked_path))
+        unlink(locked_path); /* before others can lock it */
+    close(locked);
+    free(locked_path);
+    locked = -1;
+    locked_path = NULL;
 }
 
 static bool refuse(int fd, const char *folder, Error *error)
@@ -43,22 +43,15 @@ static bool refuse(int fd, const char *folder, Error *error)
                      *owner ? owner : "(not known)");
 }
 
-/* On a file system without locks, training goes on unlocked. */
-static bool try_lock(int fd)
-{
-    int result;
-    do
-        result = flock(fd, LOCK_EX | LOCK_NB);
-    while (result != 0 && errno == EINTR);
-    return result == 0 || errno != EWOULDBLOCK;
-}
-
-/* The owner may be about to end: a killed process takes a moment to exit. */
+/* The owner may be about to end: a killed process takes a moment to exit. On a file system
+ * without locks, training goes on unlocked. */
 static bool try_lock_for_a_while(int fd)
 {
     const struct timespec pause = {.tv_nsec = 50000000};
     enum { ATTEMPTS = 60 };
-    for (int left = ATTEMPTS; !try_lock(fd); left--) {
+    for (int left = ATTEMPTS; flock(fd, LOCK_EX | LOCK_NB) != 0; left--) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return true;
         if (left == 0)
             return false;
         nanosleep(&pause, NULL);
@@ -84,14 +77,6 @@ static bool acquire_file(int *fd, const char *path, const char *folder, Error *e
     return true;
 }
 
-static void sign(int fd)
-{
-    char *owner = text_format("%ld\n", (long)getpid());
-    ssize_t written = ftruncate(fd, 0) == 0 ? pwrite(fd, owner, strlen(owner), 0) : 0;
-    (void)written; /* on a full disk the lock holds, only without the ID */
-    free(owner);
-}
-
 bool lock_acquire(const char *folder, Error *error)
 {
     static bool at_exit;
@@ -103,9 +88,12 @@ bool lock_acquire(const char *folder, Error *error)
             free(path);
             return false;
         }
-    sign(fd);
-    held = fd;
-    held_path = path;
+    char *owner = text_format("%ld\n", (long)getpid());
+    ssize_t written = ftruncate(fd, 0) == 0 ? pwrite(fd, owner, strlen(owner), 0) : 0;
+    (void)written; /* on a full disk the lock holds, only without the ID */
+    free(owner);
+    locked = fd;
+    locked_path = path;
     if (!at_exit)
         atexit(lock_release);
     at_exit = true;
