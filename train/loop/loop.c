@@ -148,16 +148,10 @@ static bool validate_start(Loop *loop, Error *error)
     return true;
 }
 
-/* The loss of the last weights on the whole text, if validations read a part of it. */
-static bool validate_at_end(Loop *loop, Error *error)
-{
-    Progress *progress = &loop->trainer->progress;
-    progress->has_final = loop->trainer->part_tokens > 0;
-    return !progress->has_final || read_validation(loop, true, &progress->final, error);
-}
-
-/* The validation that is due. The last one may take long and nothing follows it, so the run is
- * saved before. False if a signal or an error breaks it off: then it is due as before. */
+/* The validation that is due; at the end, if validations read a part of the text, also the loss
+ * of the last weights on all of it. The last one may take long and nothing follows it, so the
+ * run is saved before. False if a signal or an error breaks it off: then it is due as before.
+ */
 static bool validate_step(Loop *loop, Error *error)
 {
     Trainer *t = loop->trainer;
@@ -167,8 +161,10 @@ static bool validate_step(Loop *loop, Error *error)
     const Progress before = *progress;
     progress->due = 0;
     progress->due_norm = 0;
-    bool done = validate(loop, error) &&
-                (!is_trained(t, progress->stale) || validate_at_end(loop, error));
+    bool done = validate(loop, error);
+    progress->has_final = done && is_trained(t, progress->stale) && t->part_tokens > 0;
+    if (progress->has_final)
+        done = read_validation(loop, true, &progress->final, error);
     if (done) {
         loop->saver.saved_step = SIZE_MAX; /* the run goes beyond it now */
     } else {

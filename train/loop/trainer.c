@@ -222,29 +222,21 @@ bool trainer_averages(const TrainOptions *train)
     return train->average != AVERAGE_NONE || train->length.cycles > 0;
 }
 
-/* Whether the current weights go into the average: those of every step from --average-from on
- * or, with --cycles, those at the ends of the schedule and of the cycles. */
-static bool is_averaged(const Trainer *t)
-{
-    size_t step = t->progress.step, matching = t->match_steps;
-    if (!t->average || step <= matching)
-        return false;
-    if (t->settings.train.average == AVERAGE_NONE)
-        return trainer_ends_cycle(t, step);
-    return (double)(step - matching) / (double)(t->steps - matching) >
-           t->settings.train.average_from;
-}
-
-/* Adds the current weights: uniformly, or with exponential decay (ema). An EMA warms up: its
- * decay is smaller in the first steps, so the start is soon forgotten. */
+/* Averages the weights of every step from --average-from on or, with --cycles, those at the
+ * ends of the schedule and of the cycles: uniformly, or with exponential decay (ema). An EMA
+ * warms up: its decay is smaller in the first steps, so the start is soon forgotten. */
 void trainer_add_to_average(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
-    if (!is_averaged(t))
+    size_t step = t->progress.step, matching = t->match_steps;
+    double share = ((double)step - (double)matching) / (double)(t->steps - matching);
+    if (!t->average || step <= matching ||
+        !(train->average == AVERAGE_NONE ? trainer_ends_cycle(t, step)
+                                         : share > train->average_from))
         return;
-    double taken = (double)t->progress.averaged++, kept = taken / (taken + 1);
-    if (train->average == AVERAGE_EMA && taken > 0)
-        kept = fmin((1 + taken) / (10 + taken), train->average_decay);
+    double count = (double)t->progress.averaged++, kept = count / (count + 1);
+    if (train->average == AVERAGE_EMA && count > 0)
+        kept = fmin((1 + count) / (10 + count), train->average_decay);
     const real *weights = t->model.base, old = (real)kept;
     real *average = t->average;
     for (size_t i = 0; i < t->model.table.total; i++)
@@ -262,9 +254,9 @@ void trainer_swap_average(Trainer *t)
 {
     real *average = trainer_average(t);
     for (size_t i = 0; average && i < t->model.table.total; i++) {
-        real held = t->model.base[i];
+        real current = t->model.base[i];
         t->model.base[i] = average[i];
-        average[i] = held;
+        average[i] = current;
     }
 }
 

@@ -145,12 +145,10 @@ bool trainer_check_text(const Trainer *trainer, const Checkpoint *checkpoint, Er
 bool trainer_plan_extension(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 /* The progress that a checkpoint keeps. */
 bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Error *error);
-/* Restores the state of the checkpoint, after the same check, and extends the run if that is
- * planned. */
+/* Restores the state of the checkpoint, and extends the run if that is planned. */
 bool trainer_load(Trainer *trainer, const Checkpoint *checkpoint, Error *error);
-/* The history that a checkpoint keeps; each line must be one. */
-bool trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint,
-                          Error *error);
+/* The history that a checkpoint keeps. */
+void trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint);
 
 /* --- how much memory this process may still allocate --- */
 
@@ -159,9 +157,10 @@ typedef struct Allowance {
     const char *reason; /* the tightest limit, as the end of a sentence */
 } Allowance;
 
-/* What a need may be, of which this process has `held` bytes already: the minimum of `asked`
- * (0: 80 % of the free memory), the limits of this process, and those of its control groups. */
-Allowance allowance_find(double asked, double held);
+/* What a need may be, of which this process has allocated some bytes already: the minimum of
+ * `asked` (0: 80 % of the free memory), the limits of this process, and those of its control
+ * groups. */
+Allowance allowance_find(double asked, double allocated);
 
 /* Memory that control groups (version 1 and 2) leave; infinite without limits. ROOT is ""
  * except in tests. */

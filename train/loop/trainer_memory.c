@@ -67,13 +67,13 @@ double allowance_of_groups(const char *root)
     return control_groups_least(root, "memory", left_of_group);
 }
 
-Allowance allowance_find(double asked, double held)
+Allowance allowance_find(double asked, double allocated)
 {
     const Allowance all[] = {
-        {asked > 0 ? asked : held + 0.8 * available_bytes(),
+        {asked > 0 ? asked : allocated + 0.8 * available_bytes(),
          asked > 0 ? "which is --max-mem" : "which is 80 % of what is free (--max-mem)"},
-        {held + left_of_process(), "which is what ulimit leaves to this process"},
-        {held + allowance_of_groups(""), "which is what the control group leaves"}};
+        {allocated + left_of_process(), "which is what ulimit leaves to this process"},
+        {allocated + allowance_of_groups(""), "which is what the control group leaves"}};
     Allowance least = all[0];
     for (size_t i = 1; i < sizeof all / sizeof *all; i++)
         if (all[i].bytes < least.bytes)
@@ -113,7 +113,7 @@ static void lay_out(Trainer *t)
 }
 
 /* What is allocated already: the text, the order of its windows, the teacher's weights. */
-static size_t held_memory(const Trainer *t)
+static size_t allocated_memory(const Trainer *t)
 {
     return corpus_memory(&t->corpus) + t->batches.windows * sizeof *t->batches.order +
            t->teacher.model.table.total * sizeof *t->teacher.model.base;
@@ -151,17 +151,17 @@ bool trainer_check_memory(Trainer *t, Error *error)
 {
     const double megabyte = 1e6;
     lay_out(t);
-    t->memory = t->arena.used + held_memory(t);
+    t->memory = t->arena.used + allocated_memory(t);
     if (t->settings.session.sample_every > 0)
         t->memory += generator_bytes(&t->model);
     double need = (double)t->memory;
     Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte,
-                                         (double)held_memory(t));
+                                         (double)allocated_memory(t));
     if (need <= allowance.bytes)
         return check_checkpoint(t, error);
     return error_set(
         error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
-        need / megabyte, (double)held_memory(t) / megabyte,
+        need / megabyte, (double)allocated_memory(t) / megabyte,
         t->teacher_pass.model ? " and the teacher's weights" : "", allowance.bytes / megabyte,
         allowance.reason, saving_advice(&t->settings.session));
 }

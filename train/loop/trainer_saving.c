@@ -130,44 +130,13 @@ bool trainer_read_progress(Progress *progress, const Checkpoint *checkpoint, Err
     return true;
 }
 
-/* A comment of settings.conf is one line. */
-static bool is_line(const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return false;
-    return *text != '\0';
-}
-
-bool trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint,
-                          Error *error)
+void trainer_read_history(char *history[HISTORY_LINES], const Checkpoint *checkpoint)
 {
     for (size_t i = 0; i < HISTORY_LINES; i++) {
         const char *text = checkpoint_extra(checkpoint, history_key(i));
-        if (text && !is_line(text))
-            return error_set(error, "%s: its '%s' is not one line of text",
-                             checkpoint->file.path, history_key(i));
         free(history[i]);
-        history[i] = text ? memory_copy_text(text) : NULL;
+        history[i] = text ? text_one_line(text) : NULL; /* for a comment of settings.conf */
     }
-    return true;
-}
-
-/* Restores the carried states of the streams. */
-static bool load_carried(Trainer *t, const Checkpoint *checkpoint, Error *error)
-{
-    if (!t->pass.carries)
-        return true;
-    return checkpoint_load_carried(checkpoint, t->carried,
-                                   t->shards.count * t->pass.states_reals, error);
-}
-
-static bool load_numbers(Trainer *t, const Checkpoint *checkpoint, Error *error)
-{
-    if (!t->average)
-        t->progress.averaged = 0;
-    real *average = t->progress.averaged > 0 ? t->average : NULL;
-    return checkpoint_load(checkpoint, t->model.base, t->m, t->v, average, error);
 }
 
 static bool check_split(const CorpusSplit *split, const char *path, const char *what,
@@ -279,8 +248,6 @@ static void record(Trainer *t)
 
 static void extend(Trainer *t)
 {
-    if (!t->extension.planned)
-        return;
     t->progress.stale = 0;
     if (t->extension.restarts_average)
         t->progress.averaged = 0;
@@ -291,11 +258,17 @@ static void extend(Trainer *t)
 
 bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
 {
-    if (!trainer_check_text(t, checkpoint, error) ||
-        !trainer_read_progress(&t->progress, checkpoint, error) ||
-        !trainer_read_history(t->history, checkpoint, error) ||
-        !load_numbers(t, checkpoint, error) || !load_carried(t, checkpoint, error))
+    if (!trainer_read_progress(&t->progress, checkpoint, error))
         return false;
-    extend(t);
-    return true;
+    trainer_read_history(t->history, checkpoint);
+    if (!t->average)
+        t->progress.averaged = 0;
+    bool good = checkpoint_load(checkpoint, t->model.base, t->m, t->v,
+                                t->progress.averaged > 0 ? t->average : NULL, error) &&
+                (!t->pass.carries ||
+                 checkpoint_load_carried(checkpoint, t->carried,
+                                         t->shards.count * t->pass.states_reals, error));
+    if (good && t->extension.planned)
+        extend(t);
+    return good;
 }

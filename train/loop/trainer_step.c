@@ -43,7 +43,7 @@ static void end_read_soft_targets(const Trainer *t)
             mapping_end_read(t->records[i], context * record);
 }
 
-/* Points the pass to the carried states of the shard: where they start, and where they go. */
+/* Continues from the carried states of the shard; the first batch starts from empty ones. */
 static void restore_carried(Trainer *t, size_t shard, size_t batch)
 {
     size_t reals = t->pass.states_reals;
@@ -52,12 +52,6 @@ static void restore_carried(Trainer *t, size_t shard, size_t batch)
     else
         memcpy(t->pass.states, t->carried + shard * reals, reals * sizeof(real));
     pass_move(&t->pass, batch * t->pass.length);
-}
-
-static void store_carried(Trainer *t, size_t shard)
-{
-    size_t reals = t->pass.states_reals;
-    memcpy(t->carried_next + shard * reals, t->pass.states, reals * sizeof(real));
 }
 
 /* Adds the gradients of the filled rows; returns their loss. */
@@ -97,7 +91,8 @@ static size_t compute_shard(Trainer *t, size_t shard)
         i++;
     }
     if (t->pass.carries)
-        store_carried(t, shard);
+        memcpy(t->carried_next + shard * t->pass.states_reals, t->pass.states,
+               t->pass.states_reals * sizeof *t->carried_next);
     return i;
 }
 
@@ -244,8 +239,10 @@ static char *gradient_astray(const Trainer *t)
     return text_format("the gradient norm, while each gradient is finite");
 }
 
-/* If the loss is not finite, that of the last batch is not. */
-static void explain_own(const Trainer *t, const Step *step, size_t batches, Error *error)
+/* Says where the first number of the step that is not finite arose, right after its batches,
+ * while their activations and gradients are still there. If the loss is not finite, that of the
+ * last batch is not. */
+static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
 {
     size_t number = t->progress.step, first = trainer_next_batch(t);
     bool loss = !isfinite(step->nats);
@@ -267,24 +264,7 @@ static void explain_own(const Trainer *t, const Step *step, size_t batches, Erro
     free(batch);
 }
 
-/* Says where the first number of the step that is not finite arose, right after its batches,
- * while their activations and gradients are still there. */
-static void explain(const Trainer *t, const Step *step, size_t batches, Error *error)
-{
-    size_t rank = rank_astray(t, step);
-    if (rank == ranks_own())
-        explain_own(t, step, batches, error);
-    ranks_share(error, sizeof *error, rank);
-}
-
 /* --- the step --- */
-
-static void exchange(real **one, real **other)
-{
-    real *held = *one;
-    *one = *other;
-    *other = held;
-}
 
 /* Whether the squared gradient, which the optimizer needs, is finite in this program's numbers.
  */
@@ -334,11 +314,16 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
         return false;
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!step_is_finite(train, step)) {
-        explain(t, step, batches, error);
+        size_t rank = rank_astray(t, step);
+        if (rank == ranks_own())
+            explain(t, step, batches, error);
+        ranks_share(error, sizeof *error, rank);
         return false;
     }
     apply_gradients(t, step);
-    exchange(&t->carried, &t->carried_next);
+    real *carried = t->carried;
+    t->carried = t->carried_next;
+    t->carried_next = carried;
     progress->step++;
     progress->skipped_in_row = 0;
     trainer_add_to_average(t);
