@@ -107,6 +107,7 @@ static bool read_settings(Checkpoint *c, Error *error)
     return good;
 }
 
+/* With the token before a text. */
 static bool read_vocabulary(Checkpoint *c, Error *error)
 {
     enum { MOST_BYTES = 1 << 30 };
@@ -122,20 +123,14 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
         good = error_set(error, "%s: %s", c->file.path, why.text);
     free(words);
     c->config.vocabulary = c->vocabulary.count;
-    return good;
-}
-
-/* The token before a text; the vocabulary must have been read. */
-static bool read_start(Checkpoint *c, Error *error)
-{
     const char *text = safetensors_metadata(&c->file, TEXT_START_KEY);
-    size_t id;
-    if (!text)
-        return true;
-    if (!text_to_size(text, &id) || id >= c->vocabulary.count)
+    size_t start;
+    if (!good || !text)
+        return good;
+    if (!text_to_size(text, &start) || start >= c->vocabulary.count)
         return error_set(error, "%s: " TEXT_START_KEY " %s is none of %zu tokens", c->file.path,
                          tensor_label(text).text, c->vocabulary.count);
-    c->vocabulary.start = (int32_t)id;
+    c->vocabulary.start = (int32_t)start;
     return true;
 }
 
@@ -205,7 +200,7 @@ bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
     if (!safetensors_open(&checkpoint->file, path, error))
         return false;
     bool good = read_settings(checkpoint, error) && check_size(checkpoint, error) &&
-                read_vocabulary(checkpoint, error) && read_start(checkpoint, error);
+                read_vocabulary(checkpoint, error);
     if (good) {
         param_table_make(&checkpoint->table, &checkpoint->config);
         good = check_tensors(checkpoint, error);

@@ -170,20 +170,15 @@ static bool make(const char *path, Error *error)
     return error_set(error, "--run %s: cannot make this directory: %s", path, strerror(errno));
 }
 
-/* "recall-pairs16-keys64" for recall:pairs=16,keys=64. */
-static char *task_stem(const char *name)
-{
-    char *stem = NULL;
-    for (const char *c = name; *c; c++)
-        if (*c != '=')
-            text_append(&stem, "%c", *c == ':' || *c == ',' ? '-' : *c);
-    return stem;
-}
-
 char *folder_stem(const char *corpus)
 {
-    if (task_is_named(corpus))
-        return task_stem(corpus);
+    if (task_is_named(corpus)) { /* "recall-pairs16-keys64" for recall:pairs=16,keys=64 */
+        char *stem = NULL;
+        for (const char *c = corpus; *c; c++)
+            if (*c != '=')
+                text_append(&stem, "%c", *c == ':' || *c == ',' ? '-' : *c);
+        return stem;
+    }
     char *path = memory_copy_text(corpus);
     file_trim_slashes(path); /* of a directory */
     char *stem = memory_copy_text(file_base_name(path));
@@ -226,20 +221,6 @@ static char *make_free_name(const RunView *run, Error *error)
     return path;
 }
 
-/* What bits per byte are computed from, and what the losses are of. */
-static void append_text_facts(char **text, const RunView *run)
-{
-    const CorpusSplit *train = &run->corpus->train, *valid = &run->corpus->valid;
-    text_append(text, "# training text: %zu tokens, %zu bytes\n", split_scored(train),
-                train->bytes);
-    text_append(text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n",
-                split_scored(valid), valid->bytes, valid->unknown);
-    text_append(text, "# vocabulary: %zu tokens, crc32 %08x\n", run->corpus->vocabulary.count,
-                (unsigned)vocabulary_crc(&run->corpus->vocabulary));
-    if (run->part_tokens > 0)
-        text_append(text, "# validation part: %zu tokens\n", run->part_tokens);
-}
-
 /* The recurrent state or KV cache of a sequence of the context length. */
 static size_t state_bytes(const Model *model)
 {
@@ -252,14 +233,25 @@ static size_t state_bytes(const Model *model)
     return bytes;
 }
 
+/* The facts before the settings are what bits per byte are computed from, what the losses are
+ * of, and where the run comes from. */
 static bool write_settings(const RunView *run, const char *folder, Error *error)
 {
+    const Corpus *corpus = run->corpus;
+    const CorpusSplit *train = &corpus->train, *valid = &corpus->valid;
     char *settings = settings_text(run->settings);
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
     text_append(&text, "# state: %zu bytes\n", state_bytes(run->model));
-    if (run->corpus->entropy_floor > 0 || run->corpus->line > 0)
-        text_append(&text, "# entropy floor: %.9g nats\n", run->corpus->entropy_floor);
-    append_text_facts(&text, run);
+    if (corpus->entropy_floor > 0 || corpus->line > 0)
+        text_append(&text, "# entropy floor: %.9g nats\n", corpus->entropy_floor);
+    text_append(&text, "# training text: %zu tokens, %zu bytes\n", split_scored(train),
+                train->bytes);
+    text_append(&text, "# validation text: %zu tokens, %zu bytes, %zu unknown\n",
+                split_scored(valid), valid->bytes, valid->unknown);
+    text_append(&text, "# vocabulary: %zu tokens, crc32 %08x\n", corpus->vocabulary.count,
+                (unsigned)vocabulary_crc(&corpus->vocabulary));
+    if (run->part_tokens > 0)
+        text_append(&text, "# validation part: %zu tokens\n", run->part_tokens);
     for (size_t i = 0; i < HISTORY_LINES; i++)
         if (run->history[i])
             text_append(&text, "# %s: %s\n", history_key(i), run->history[i]);

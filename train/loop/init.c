@@ -11,35 +11,6 @@ void init_close(Init *init)
     init->is_open = false;
 }
 
-bool init_refuse(const CommandLine *line, Error *error)
-{
-    const char *const names[] = {"init", "convert"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (command_line_value(line, names[i]))
-            return error_set(error,
-                             "--%s and --resume contradict each other: --resume continues a "
-                             "run, --%s starts a new one from the weights of a run",
-                             names[i], names[i]);
-    return true;
-}
-
-/* The option of the command line that asks for another tokenizer; NULL: none. */
-static const char *tokenizer_option(const CommandLine *line)
-{
-    for (size_t i = 0; i < line->given_count; i++)
-        if (adopt_sets_tokenizer(line->given[i].option->name))
-            return line->given[i].option->name;
-    return NULL;
-}
-
-/* Whether the new tokenizer is like the run's where no option says otherwise. A preset that
- * asks for one of the text's own says what it is like. */
-static bool inherits_tokenizer(const TrainOptions *preset, const CommandLine *line)
-{
-    return preset->init_tokens != INIT_TOKENS_TEXT && !command_line_value(line, "tokens") &&
-           !command_line_value(line, "tokenizer-file");
-}
-
 /* What a conversion has in place of the run's settings. Unless a corpus is named, the text is
  * the run's, too. */
 static bool apply_recipe(const Init *init, Settings *settings, const char *run, bool other_text,
@@ -105,10 +76,14 @@ bool init_apply(Init *init, Settings *settings, const Settings *preset, const Co
     init->is_open = checkpoint_open_run(&init->checkpoint, run, error);
     bool other_text = line->operand_count > 0 || command_line_value(line, "corpus") ||
                       preset->train.corpus;
+    /* Whether the new tokenizer is like the run's where no option says otherwise. A preset that
+     * asks for one of the text's own says what it is like. */
+    bool inherits_tokenizer = preset->train.init_tokens != INIT_TOKENS_TEXT &&
+                              !command_line_value(line, "tokens") &&
+                              !command_line_value(line, "tokenizer-file");
     return init->is_open &&
            (!convert || apply_recipe(init, settings, run, other_text, error)) &&
-           adopt_settings(groups, GROUP_COUNT, &init->checkpoint,
-                          inherits_tokenizer(&preset->train, line), error);
+           adopt_settings(groups, GROUP_COUNT, &init->checkpoint, inherits_tokenizer, error);
 }
 
 /* Options of kinds that the model does not have came with the run's. */
@@ -148,7 +123,10 @@ static bool check_conversion(const Settings *settings, Error *error)
 bool init_settle(const Init *init, Settings *settings, const CommandLine *line, Error *error)
 {
     TrainOptions *train = &settings->train;
-    const char *asked = tokenizer_option(line);
+    const char *asked = NULL; /* the option that asks for another tokenizer */
+    for (size_t i = line->given_count; i-- > 0;)
+        if (adopt_sets_tokenizer(line->given[i].option->name))
+            asked = line->given[i].option->name;
     if (!init->is_open)
         return true;
     if (!check_conversion(settings, error))

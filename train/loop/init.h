@@ -14,9 +14,6 @@ typedef struct Init {
 
 void init_close(Init *init);
 
-/* Neither can be combined with --resume. */
-bool init_refuse(const CommandLine *line, Error *error);
-
 /* If the command line or the preset names a run, opens it and sets the model's shape, and the
  * tokenizer unless another is asked for; with --convert, all settings. Call it before the
  * preset and the command line are applied. */

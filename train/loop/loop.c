@@ -293,15 +293,6 @@ static LoopEnd run(Loop *loop, Error *error)
     return signals_caught() ? LOOP_SIGNAL : LOOP_STOPPED;
 }
 
-/* What the log row needs to know of a step of an earlier session. */
-static Step step_before(const Trainer *t)
-{
-    double norm = t->progress.due_norm;
-    return (Step){.gradient_norm = norm,
-                  .lr = trainer_rate(t, &t->settings.train.length, t->progress.step - 1),
-                  .skipped = !isfinite(norm)};
-}
-
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Observers *observers,
                  StopAfter stop, Error *error)
 {
@@ -314,8 +305,11 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Obser
                  .stop = stop,
                  .clock = clock_seconds() - progress->seconds};
     view_begin(view);
-    if (progress->due) {
-        view->last = step_before(trainer);
+    if (progress->due) { /* of a step of an earlier session; its log row follows */
+        const Length *length = &trainer->settings.train.length;
+        view->last = (Step){.gradient_norm = progress->due_norm,
+                            .lr = trainer_rate(trainer, length, progress->step - 1),
+                            .skipped = !isfinite(progress->due_norm)};
         view->logs = true;
     }
     if (trainer->settings.session.sample_every > 0) {

@@ -183,12 +183,19 @@ static bool read_base(Settings *settings, Settings *base, const CommandLine *lin
 {
     OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
     const char *preset = command_line_value(line, "preset");
+    static const char *const starts[] = {"init", "convert"};
     settings_groups(settings, groups);
     settings_groups(base, base_groups);
     options_set_defaults(groups, GROUP_COUNT);
     options_set_defaults(base_groups, GROUP_COUNT);
+    for (size_t i = 0; resumed && i < sizeof starts / sizeof *starts; i++)
+        if (command_line_value(line, starts[i]))
+            return error_set(error,
+                             "--%s and --resume contradict each other: --resume continues a "
+                             "run, --%s starts a new one from the weights of a run",
+                             starts[i], starts[i]);
     if (resumed)
-        return init_refuse(line, error) && read_resumed(base_groups, resumed, error) &&
+        return read_resumed(base_groups, resumed, error) &&
                read_resumed(groups, resumed, error);
     return (!preset || read_preset(base_groups, preset, error)) &&
            init_apply(init, settings, base, line, error) &&

@@ -13,17 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Splits the batch into shards and the weights into slices, one per rank. */
-static void make_shards(Trainer *t)
-{
-    const TrainOptions *train = &t->settings.train;
-    size_t ranks = ranks_count(), *bounds = NULL;
-    t->pieces = memory_take(ranks + 1, sizeof *t->pieces, "the slices");
-    arrsetlen(bounds, ranks + 1);
-    update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
-    shards_make(&t->shards, train->shards, t->model.table.total, bounds);
-}
-
 /* --- what validations read --- */
 
 Windows trainer_windows(const Trainer *t)
@@ -180,12 +169,13 @@ static void plan_batches(Trainer *t)
 bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
 {
     TrainOptions *train = &t->settings.train;
+    size_t ranks = ranks_count(), *bounds = NULL; /* of the slices of the weights */
     if (!known)
         known = trainer_init_vocabulary(t);
     if (t->corpus.train.count == 0 && !load_text(t, known, error))
         return false;
     if (train->shards == 0)
-        train->shards = ranks_count();
+        train->shards = ranks;
     model_make(&t->model, &t->settings.model);
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards),
               t->settings.model.context,
@@ -194,7 +184,10 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         return false;
     if (train->soft_targets && !trainer_open_soft_targets(t, error))
         return false;
-    make_shards(t);
+    t->pieces = memory_take(ranks + 1, sizeof *t->pieces, "the slices");
+    arrsetlen(bounds, ranks + 1);
+    update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
+    shards_make(&t->shards, train->shards, t->model.table.total, bounds);
     t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     plan_batches(t);
     if (!plan_stages(t, error))

@@ -34,38 +34,30 @@ static char *origin_of(const Checkpoint *init)
     return origin;
 }
 
-static void append_tokens(Trainer *t, size_t shared)
-{
-    size_t count = t->corpus.vocabulary.count;
-    if (t->init_ids)
-        text_append(
-            &t->start,
-            "  vocabulary of its own: %zu of %zu tokens are also the run's and keep their "
-            "embeddings, %zu are new",
-            shared, count, count - shared);
-    else
-        text_append(&t->start, "  tokenizer of that run");
-    if (t->init_ids && t->model.config.ngrams > 1 && t->init->config.ngrams > 1)
-        text_append(&t->start, ", n-gram embeddings start anew");
-}
-
 bool trainer_plan_init(Trainer *t, Error *error)
 {
     const Checkpoint *init = t->init;
-    size_t shared = 0;
+    size_t shared, count = t->corpus.vocabulary.count;
     LoadedModel probe; /* so that nothing is begun with weights that cannot be loaded */
     if (!adopt_check(&t->model.config, init, error) ||
         !loaded_open(&probe, init->file.path, error))
         return false;
     loaded_close(&probe);
-    if (!trainer_init_vocabulary(t))
-        t->init_ids = adopt_ids(&t->corpus.vocabulary, &init->vocabulary, &shared);
     t->history[HISTORY_ORIGIN] = origin_of(init);
     t->start = memory_copy_text(t->history[HISTORY_ORIGIN]);
-    append_tokens(t, shared);
-    if (t->init_ids)
-        text_append(&t->history[HISTORY_ORIGIN], ", %zu of %zu tokens shared", shared,
-                    t->corpus.vocabulary.count);
+    if (trainer_init_vocabulary(t)) {
+        text_append(&t->start, "  tokenizer of that run");
+    } else {
+        t->init_ids = adopt_ids(&t->corpus.vocabulary, &init->vocabulary, &shared);
+        text_append(&t->start,
+                    "  vocabulary of its own: %zu of %zu tokens are also the run's and keep "
+                    "their embeddings, %zu are new%s",
+                    shared, count, count - shared,
+                    t->model.config.ngrams > 1 && init->config.ngrams > 1
+                        ? ", n-gram embeddings start anew"
+                        : "");
+        text_append(&t->history[HISTORY_ORIGIN], ", %zu of %zu tokens shared", shared, count);
+    }
     char *differences = adopt_differences(&t->model.config, init);
     text_append(&t->start, "%s%s", *differences ? "  " : "", differences);
     free(differences);

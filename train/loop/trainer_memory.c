@@ -136,26 +136,20 @@ static bool check_checkpoint(const Trainer *t, Error *error)
         1e-9 * (double)SAFETENSORS_MOST_DATA);
 }
 
-/* What needs less memory. */
-static const char *saving_advice(const SessionOptions *session)
-{
-    if (session->resume)
-        return session->recompute ? "continue on a machine with more memory"
-                                  : "--recompute needs less";
-    return session->recompute ? "lower --batch, --context, --dim, --ffn or --layers"
-                              : "lower --batch, --context, --dim, --ffn or --layers, or use "
-                                "--recompute";
-}
-
 bool trainer_check_memory(Trainer *t, Error *error)
 {
+    static const char *const advice[2][2] = {
+        {"lower --batch, --context, --dim, --ffn or --layers, or use --recompute",
+         "lower --batch, --context, --dim, --ffn or --layers"},
+        {"--recompute needs less", "continue on a machine with more memory"}};
+    const SessionOptions *session = &t->settings.session;
     const double megabyte = 1e6;
     lay_out(t);
     t->memory = t->arena.used + allocated_memory(t);
-    if (t->settings.session.sample_every > 0)
+    if (session->sample_every > 0)
         t->memory += generator_bytes(&t->model);
     double need = (double)t->memory;
-    Allowance allowance = allowance_find((double)t->settings.session.max_mem * megabyte,
+    Allowance allowance = allowance_find((double)session->max_mem * megabyte,
                                          (double)allocated_memory(t));
     if (need <= allowance.bytes)
         return check_checkpoint(t, error);
@@ -163,7 +157,7 @@ bool trainer_check_memory(Trainer *t, Error *error)
         error, "training needs %.0f MB (%.0f for the text%s), the limit is %.0f MB, %s; %s",
         need / megabyte, (double)allocated_memory(t) / megabyte,
         t->teacher_pass.model ? " and the teacher's weights" : "", allowance.bytes / megabyte,
-        allowance.reason, saving_advice(&t->settings.session));
+        allowance.reason, advice[session->resume != NULL][session->recompute]);
 }
 
 void trainer_allocate(Trainer *t)

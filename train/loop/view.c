@@ -127,23 +127,20 @@ void observers_warned(const Observers *observers, const char *text)
         print_warning("%s", text);
 }
 
-/* An observer that failed last time may still succeed at its end. */
-static bool end(const Observer *observer, const RunView *run, Error *error)
-{
-    if (observer->calls->at[RUN_ENDED])
-        return tell(observer, RUN_ENDED, run, error);
-    if (observer->failing)
-        *error = observer->why;
-    return !observer->failing;
-}
-
 bool observers_ended(const Observers *observers, const RunView *run, Error *error)
 {
     bool good = true;
     for (size_t i = arrlenu(observers->list); i-- > 0;) {
-        Error later;
+        Error later = {0};
         const Observer *observer = &observers->list[i];
-        good = end(observer, run, good ? error : &later) && good;
+        bool ends = tell(observer, RUN_ENDED, run, &later);
+        if (!observer->calls->at[RUN_ENDED] && observer->failing) {
+            later = observer->why; /* others may still succeed at their end */
+            ends = false;
+        }
+        if (good && !ends)
+            *error = later;
+        good &= ends;
         if (observer->calls->free)
             observer->calls->free(observer->self);
     }
