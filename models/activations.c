@@ -257,11 +257,6 @@ void pass_restart(Pass *pass)
     pass_move(pass, 0);
 }
 
-void pass_advance(Pass *pass)
-{
-    pass_move(pass, pass->position + pass->length);
-}
-
 void pass_move(Pass *pass, size_t position)
 {
     pass->position = position;

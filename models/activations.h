@@ -104,7 +104,7 @@ typedef struct Pass {
     size_t scratch_reals;
     real *head_scratch;
 
-    /* The ngrams - 1 tokens before each row of the batch, as embedding_find_ngrams takes them,
+    /* The ngrams - 1 tokens before each row of the batch, as embedding_find_ngrams reads them,
      * and the states of all layers: the recurrent state or KV cache. Decoding carries them from
      * position to position; stateful training carries them from batch to batch, where row b of
      * a batch continues row b of the previous one. */
@@ -132,13 +132,11 @@ void pass_free(Pass *pass);
 
 /* Allocates the buffers, in memory of the pass's own. */
 void pass_allocate(Pass *pass, const char *what);
-/* Or takes them from an arena: called once to measure, once to allocate. */
+/* Or allocates them in an arena: called once to measure, once with its memory. */
 void pass_layout(Pass *pass, Arena *arena);
 
 /* For passes with states. Clears them and restarts at position 0. */
 void pass_restart(Pass *pass);
-/* Advances past the tokens just read; what reads them already calls it. */
-void pass_advance(Pass *pass);
 /* Moves to a position; the caller sets the states. */
 void pass_move(Pass *pass, size_t position);
 

@@ -46,12 +46,6 @@ static void add_array(TensorRecord **records, const char *name, TensorType type,
     arrput(*records, record);
 }
 
-static void add_metadata(MetadataPair **metadata, const char *key, const char *value)
-{
-    MetadataPair pair = {key, value};
-    arrput(*metadata, pair);
-}
-
 bool checkpoint_save(const char *path, const CheckpointContent *content, Error *error)
 {
     const Model *model = content->model;
@@ -69,10 +63,10 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     char *settings = settings_text(&model->config, content->corpus);
     char *start = text_format("%d", (int)content->vocabulary->start);
     MetadataPair *metadata = NULL;
-    add_metadata(&metadata, "linnet", LINNET_VERSION);
-    add_metadata(&metadata, SETTINGS_KEY, settings);
+    arrput(metadata, ((MetadataPair){"linnet", LINNET_VERSION}));
+    arrput(metadata, ((MetadataPair){SETTINGS_KEY, settings}));
     if (content->vocabulary->start != TOKEN_NONE)
-        add_metadata(&metadata, TEXT_START_KEY, start);
+        arrput(metadata, ((MetadataPair){TEXT_START_KEY, start}));
     for (size_t i = 0; i < content->extra_count; i++)
         arrput(metadata, content->extra[i]);
     bool good = safetensors_write(path, records, arrlenu(records), metadata, arrlenu(metadata),

@@ -114,14 +114,6 @@ static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Err
     return true;
 }
 
-static bool any_weights(const ModelConfig *config)
-{
-    bool any = false;
-    for (size_t k = 0; k < config->attention.count; k++)
-        any = any || config_kind(config, k)->has_weights;
-    return any;
-}
-
 bool config_check_carrying(const ModelConfig *config, Error *error)
 {
     for (size_t k = 0; k < config->attention.count; k++) {
@@ -170,10 +162,13 @@ bool config_check(ModelConfig *config, Error *error)
                          config->rope_share, config_head_width(config));
     if (config->kind_options.buckets % 2 != 0)
         return error_set(error, "--buckets %zu: must be even", config->kind_options.buckets);
-    for (size_t k = 0; k < config->attention.count; k++)
+    bool has_weights = false;
+    for (size_t k = 0; k < config->attention.count; k++) {
         if (!check_kind(config, config_kind(config, k), error))
             return false;
-    if (config->attention_dropout > 0 && !any_weights(config))
+        has_weights = has_weights || config_kind(config, k)->has_weights;
+    }
+    if (config->attention_dropout > 0 && !has_weights)
         return error_set(error,
                          "--attn-dropout: '%s' attention does not support it; use --dropout",
                          config_kind(config, 0)->name);

@@ -117,7 +117,7 @@ bool model_is_endless(const Model *model);
 
 /* Allocates the weights, zeroed, in memory of the model's own. */
 void model_allocate(Model *model);
-/* Or takes them from an arena: called once to measure, once to allocate. */
+/* Or allocates them in an arena: called once to measure, once with its memory. */
 void model_layout(Model *model, Arena *arena);
 
 #endif

@@ -60,7 +60,7 @@ static void finish_batch(Pass *pass)
 {
     phase_enter(PHASE_REST);
     if (pass->carries)
-        pass_advance(pass);
+        pass_move(pass, pass->position + pass->length);
 }
 
 void pass_backward(Pass *pass, Params *dparams, const int32_t *inputs, RandomKey key)
@@ -206,5 +206,5 @@ void pass_step(Pass *pass, real *logits, const int32_t *tokens)
         write_logits(pass, logits + row * pass->model->config.vocabulary,
                      u + row * pass->model->config.dim,
                      team_extent(pass->rows, GEMM_FEW, row / GEMM_FEW));
-    pass_advance(pass);
+    pass_move(pass, pass->position + pass->length);
 }

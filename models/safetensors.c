@@ -188,8 +188,16 @@ static bool read_sizes(const json_t *array, size_t most, size_t *sizes, size_t *
     return true;
 }
 
-static bool parse_type_and_shape(TensorEntry *tensor, const json_t *entry, Error *error)
+static bool parse_tensor(TensorEntry *tensor, const char *name, const json_t *entry,
+                         Error *error)
 {
+    enum { ENDS = 2 };
+    size_t ends[ENDS], count;
+    tensor->name = name;
+    if (!is_decent(name))
+        return error_set(error, "control characters in a name");
+    if (!json_is_object(entry))
+        return error_set(error, "not an object");
     const char *type = json_string_value(json_object_get(entry, "dtype"));
     if (!type)
         return error_set(error, "no dtype");
@@ -205,21 +213,6 @@ static bool parse_type_and_shape(TensorEntry *tensor, const json_t *entry, Error
     if (!tensor_bytes(tensor->type, tensor->rank, tensor->shape, &tensor->size))
         return error_set(error, "shape %s of %s has no valid size in bytes",
                          tensor_shape_label(tensor->rank, tensor->shape).text, type);
-    return true;
-}
-
-static bool parse_tensor(TensorEntry *tensor, const char *name, const json_t *entry,
-                         Error *error)
-{
-    tensor->name = name;
-    if (!is_decent(name))
-        return error_set(error, "control characters in a name");
-    if (!json_is_object(entry))
-        return error_set(error, "not an object");
-    if (!parse_type_and_shape(tensor, entry, error))
-        return false;
-    enum { ENDS = 2 };
-    size_t ends[ENDS], count;
     if (!read_sizes(json_object_get(entry, "data_offsets"), ENDS, ends, &count) ||
         count != ENDS)
         return error_set(error, "its data_offsets are not two non-negative integers");

@@ -73,7 +73,7 @@ void stops_free(Stops *stops)
     stops->count = 0;
 }
 
-/* Takes one more byte; returns the size of the stop text that it completes, or 0. */
+/* Consumes one more byte; returns the size of the stop text that it completes, or 0. */
 static size_t advance(StopMatch *match, const Stops *stops, char byte)
 {
     size_t complete = 0; /* of several, the longest begins first */
@@ -86,12 +86,12 @@ static size_t advance(StopMatch *match, const Stops *stops, char byte)
     return complete;
 }
 
-size_t stop_hold(StopMatch *match, const Stops *stops, const char *bytes, size_t size,
-                 char **held)
+size_t stop_append(StopMatch *match, const Stops *stops, const char *bytes, size_t size,
+                   char **pending)
 {
     size_t complete = 0;
     for (size_t i = 0; i < size && !complete; i++) {
-        arrput(*held, bytes[i]);
+        arrput(*pending, bytes[i]);
         if (stops)
             complete = advance(match, stops, bytes[i]);
     }

@@ -33,10 +33,10 @@ typedef struct StopMatch {
     size_t sizes[STOPS_MOST];
 } StopMatch;
 
-/* Appends bytes to `held`, an stb_ds array, until a stop text (NULL: none) is complete; returns
- * its size, or 0. */
-size_t stop_hold(StopMatch *match, const Stops *stops, const char *bytes, size_t size,
-                 char **held);
+/* Appends bytes to `pending`, an stb_ds array, until a stop text (NULL: none) is complete;
+ * returns its size, or 0. */
+size_t stop_append(StopMatch *match, const Stops *stops, const char *bytes, size_t size,
+                   char **pending);
 /* The number of last bytes that may belong to a stop text. */
 size_t stop_undecided(const StopMatch *match, const Stops *stops);
 

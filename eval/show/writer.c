@@ -162,7 +162,7 @@ static void stop(Writer *writer, size_t stop_size)
 
 static void hold(Writer *writer, const char *text, size_t size, double probability)
 {
-    size_t complete = stop_hold(&writer->match, writer->stops, text, size, &writer->held);
+    size_t complete = stop_append(&writer->match, writer->stops, text, size, &writer->held);
     if (writer->style.probabilities) {
         HeldToken token = {arrlenu(writer->held), probability};
         arrput(writer->tokens, token);

@@ -358,9 +358,9 @@ static void tell(Sampling *s, linnet_token token, bool last)
     const char *piece,
         *between = vocabulary_separator(vocabulary, s->session->column[token.text], token.id);
     size_t size = vocabulary_piece(vocabulary, token.id, &piece);
-    size_t stop = stop_hold(&text->match, &s->stops, between, strlen(between), &text->held);
+    size_t stop = stop_append(&text->match, &s->stops, between, strlen(between), &text->held);
     if (!stop)
-        stop = stop_hold(&text->match, &s->stops, piece, size, &text->held);
+        stop = stop_append(&text->match, &s->stops, piece, size, &text->held);
     size_t waiting = stop ? stop : last ? 0 : stop_undecided(&text->match, &s->stops);
     token.bytes = text->held ? text->held : "";
     token.size = arrlenu(text->held) - waiting;

@@ -91,11 +91,11 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
     bool good = false, found = false;
     for (size_t i = 0; !good && i < NAMES; i++) {
         char *path = file_join(folder, names[i]);
-        bool there = file_exists(path);
+        bool exists = file_exists(path);
         good = open_one(checkpoint, path, &own);
-        if (!good && (i == 0 || (there && !found)))
-            first = own; /* of the newest one that is there */
-        found |= there;
+        if (!good && (i == 0 || (exists && !found)))
+            first = own; /* of the newest one that exists */
+        found |= exists;
         if (good && i > 0 && ranks_first())
             print_warning("%s; resuming from step %s in %s instead", first.text,
                           checkpoint_extra(checkpoint, STEP_KEY), path);

@@ -73,20 +73,15 @@ bool loop_has_work(const Trainer *trainer)
     return !is_over(trainer) || is_best(&trainer->progress);
 }
 
-static bool time_to_stop(const Loop *loop)
-{
-    const StopAfter *stop = &loop->stop;
-    const Progress *progress = &loop->trainer->progress;
-    const Mark *began = &loop->view->session;
-    return (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
-           (stop->seconds > 0 && progress->seconds - began->seconds >= stop->seconds);
-}
-
 /* All ranks decide together, since a signal or the time may reach one before another. */
 static bool is_asked_to_end(const Loop *loop)
 {
     enum { TIME = 1 }; /* above: a signal */
-    size_t own = signals_caught() ? TIME + (size_t)signals_caught() : time_to_stop(loop);
+    const StopAfter *stop = &loop->stop;
+    const Progress *progress = &loop->trainer->progress, *began = &loop->view->session;
+    bool timed_out = (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
+                     (stop->seconds > 0 && progress->seconds - began->seconds >= stop->seconds);
+    size_t own = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
     size_t reason = ranks_most(own);
     if (reason > TIME)
         signals_take_over((int)(reason - TIME));

@@ -47,7 +47,7 @@ typedef struct Trainer {
     size_t *places;      /* (rows of the pass) of the targets in the text; NULL without them */
     const uint16_t **records; /* (rows of the pass) their soft targets */
     bool *frozen;             /* [tensors] while attention outputs are matched */
-    int32_t *init_ids;        /* as adopt_weights takes them */
+    int32_t *init_ids;        /* for adopt_weights */
     char *start;              /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
     size_t match_steps; /* of these, those that match attention outputs, the first; 0: none */

@@ -66,44 +66,37 @@ bool trainer_plan_init(Trainer *t, Error *error)
 
 /* --- the teacher --- */
 
-/* Whether the run can read with the teacher what it reads itself. */
-static bool check_teacher(const Trainer *t, Error *error)
+bool trainer_open_teacher(Trainer *t, Error *error)
 {
+    const char *name = t->settings.train.distill;
     const Checkpoint *teacher = &t->teacher.checkpoint;
+    const ModelConfig *config = &teacher->config;
     size_t context = t->settings.model.context;
+    Error why;
+    if (!loaded_open(&t->teacher, name, &why))
+        return error_set(error, "--distill: %s; %s", why.text,
+                         t->settings.session.resume
+                             ? "resuming needs the teacher; if it was moved, give its new path "
+                               "with --distill"
+                             : "name the run or checkpoint to learn from");
     if (!vocabulary_equal(&t->corpus.vocabulary, &teacher->vocabulary))
         return error_set(
             error,
             "--distill %s: its vocabulary of %zu tokens is not that of this run, "
             "of %zu; train on the same text with the same tokenizer, or start from "
             "its weights with --init",
-            t->settings.train.distill, teacher->vocabulary.count, t->corpus.vocabulary.count);
-    if (teacher->config.positions == POSITIONS_LEARNED && teacher->config.context < context)
+            name, teacher->vocabulary.count, t->corpus.vocabulary.count);
+    if (config->positions == POSITIONS_LEARNED && config->context < context)
         return error_usage(
             error,
             "--context %zu: the teacher %s has learned positions for %zu tokens; "
             "give --context %zu or less",
-            context, t->settings.train.distill, teacher->config.context,
-            teacher->config.context);
-    return true;
-}
-
-bool trainer_open_teacher(Trainer *t, Error *error)
-{
-    Error why;
-    if (!loaded_open(&t->teacher, t->settings.train.distill, &why))
-        return error_set(error, "--distill: %s; %s", why.text,
-                         t->settings.session.resume
-                             ? "resuming needs the teacher; if it was moved, give its new path "
-                               "with --distill"
-                             : "name the run or checkpoint to learn from");
-    if (!check_teacher(t, error))
-        return false;
-    t->history[HISTORY_TEACHER] = origin_of(&t->teacher.checkpoint);
+            context, name, config->context, config->context);
+    t->history[HISTORY_TEACHER] = origin_of(teacher);
     pass_make(&t->teacher_pass, &t->teacher.model, t->pass.batch, t->pass.length,
               PASS_EVALUATE);
     t->teacher_pass.carries = false; /* it reads every window from its beginning */
-    t->pass.teacher_dim = t->teacher.model.config.dim;
+    t->pass.teacher_dim = config->dim;
     return true;
 }
 

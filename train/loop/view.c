@@ -5,15 +5,9 @@
 
 #include <math.h>
 
-static Mark mark_of(const Progress *progress)
-{
-    return (Mark){progress->step, progress->tokens, progress->seconds,
-                  progress->training_seconds};
-}
-
 void view_begin(RunView *run)
 {
-    run->session = run->logged = mark_of(run->progress);
+    run->session = run->logged = *run->progress;
 }
 
 /* Dividing by the sum of the weights, as Adam does, keeps the first steps from biasing the
@@ -22,7 +16,7 @@ void view_count_step(RunView *run)
 {
     const double kept = 0.95;
     const Progress *progress = run->progress;
-    const Mark *began = &run->session;
+    const Progress *began = &run->session;
     if (progress->step == run->match_steps + 1) /* losses of another kind begin */
         run->loss_sum = run->loss_weight = 0;
     if (!run->last.skipped) {
@@ -66,7 +60,7 @@ void view_make_row(RunView *run, bool validated)
                                              : split_scored(valid),
         .final_val_loss = progress->final.loss,
         .val_accuracy = validated && valid->labels.at ? progress->last.accuracy : (double)NAN};
-    run->logged = mark_of(progress);
+    run->logged = *progress;
 }
 
 /* --- observers --- */
@@ -115,15 +109,15 @@ void observers_tell(const Observers *observers, RunEvent event, const RunView *r
 
 void observers_warned(const Observers *observers, const char *text)
 {
-    bool taken = false;
+    bool shown = false;
     for (size_t i = 0; i < arrlenu(observers->list); i++) {
         const Observer *observer = &observers->list[i];
         if (!observer->calls->warned)
             continue;
         observer->calls->warned(observer->self, text);
-        taken = true;
+        shown = true;
     }
-    if (!taken && ranks_first())
+    if (!shown && ranks_first())
         print_warning("%s", text);
 }
 
@@ -135,7 +129,7 @@ bool observers_ended(const Observers *observers, const RunView *run, Error *erro
         const Observer *observer = &observers->list[i];
         bool ends = tell(observer, RUN_ENDED, run, &later);
         if (!observer->calls->at[RUN_ENDED] && observer->failing) {
-            later = observer->why; /* others may still succeed at their end */
+            later = observer->why; /* nothing at its end can make up for it */
             ends = false;
         }
         if (good && !ends)

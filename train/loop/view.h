@@ -66,12 +66,6 @@ typedef struct Step {
     bool skipped; /* its loss or gradient was not finite; or there was no step */
 } Step;
 
-/* How far a run has come. */
-typedef struct Mark {
-    size_t step, tokens;
-    double seconds, training_seconds;
-} Mark;
-
 /* Extending a run: --resume RUN --epochs 12 changes the length of a finished or interrupted
  * run.
  *
@@ -143,7 +137,7 @@ typedef struct RunView {
                          * characters but line ends, the last at its end */
 
     /* What those figures are computed from. */
-    Mark session, logged;         /* where the session began; at the last row of the log */
+    Progress session, logged;     /* when the session began; at the last row of the log */
     double loss_sum, loss_weight; /* moving sums, whose ratio is the smoothed loss */
 } RunView;
 
