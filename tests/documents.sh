@@ -49,7 +49,7 @@ refuses() { ! names_what_exists "$1" >/dev/null; }
 echo 'See `pass_forward` and `models/pass.c`: `forward`, `backward`. `mask` in `src/math/team.c`.' >"$work/moved"
 echo 'See `pass_forwards`.' >"$work/name"
 echo 'See `models/passes.c`.' >"$work/file"
-echo 'See `models/pass.h`, and `forward` in `models/pass.c`.' >"$work/good"
+echo 'See `models/pass.h`, and `gather_scored` in `models/pass.c`.' >"$work/good"
 check 'a function in another file is found' refuses "$work/moved"
 check 'an unknown function is found' refuses "$work/name"
 check 'an unknown file is found' refuses "$work/file"
