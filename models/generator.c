@@ -104,7 +104,7 @@ int32_t generator_pick(Generator *generator, size_t text, const SamplerOptions *
     size_t vocabulary = generator->pass.model->config.vocabulary;
     real *logits = generator->changed;
     memcpy(logits, generator_logits(generator, text), vocabulary * sizeof *logits);
-    if (options->penalty > 0)
+    if (options->penalty > 0 && options->penalty != 1)
         sampler_penalise(logits, vocabulary, generator->seen + text * vocabulary,
                          options->penalty);
     if (banned >= 0)
