@@ -38,34 +38,33 @@ bool adopt_sets_tokenizer(const char *name)
     return is_among(name, names);
 }
 
-static bool copy_option(const OptionGroup *groups, size_t count, const OptionGroup *from,
-                        const Option *option, Error *error)
+/* Takes over the checkpoint's options of the tokenizer, or those of the model that are not for
+ * training. */
+static bool copy_options(const Options *options, const Checkpoint *from, bool of_tokenizer,
+                         Error *error)
 {
-    char *value = option_value(from, option);
-    bool good = options_set(groups, count, option->name, value, option->name, error);
-    free(value);
+    const Options all = {
+        {of_tokenizer ? corpus_group(&from->corpus) : config_group(&from->config)}};
+    const Option *option;
+    bool good = true;
+    for (size_t i = 0; good && (option = option_at(&all, i)); i++) {
+        char *value = option_value(&all, option);
+        if (of_tokenizer ? adopt_sets_tokenizer(option->name)
+                         : adopt_role(option) != ROLE_TRAINING)
+            good = options_set(options, option->name, value, option->name, error);
+        free(value);
+    }
     return good;
 }
 
-bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from, Error *error)
+bool adopt_shape(const Options *options, const Checkpoint *from, Error *error)
 {
-    const OptionGroup group = config_group(&from->config);
-    bool good = true;
-    for (size_t i = 0; good && i < group.count; i++)
-        if (adopt_role(&group.options[i]) != ROLE_TRAINING)
-            good = copy_option(groups, count, &group, &group.options[i], error);
-    return good;
+    return copy_options(options, from, false, error);
 }
 
-bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *from,
-                     Error *error)
+bool adopt_tokenizer(const Options *options, const Checkpoint *from, Error *error)
 {
-    const OptionGroup group = corpus_group(&from->corpus);
-    bool good = true;
-    for (size_t i = 0; good && i < group.count; i++)
-        if (adopt_sets_tokenizer(group.options[i].name))
-            good = copy_option(groups, count, &group, &group.options[i], error);
-    return good;
+    return copy_options(options, from, true, error);
 }
 
 /* --- parts --- */
@@ -180,10 +179,10 @@ bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from)
 static bool same_options(const ModelConfig *config, const Checkpoint *from, AdoptRole role,
                          Error *error)
 {
-    const OptionGroup new = config_group(config), old = config_group(&from->config);
+    const Options new = {{config_group(config)}}, old = {{config_group(&from->config)}};
+    const Option *option;
     bool same = true;
-    for (size_t i = 0; same && i < new.count; i++) {
-        const Option *option = &new.options[i];
+    for (size_t i = 0; same && (option = option_at(&new, i)); i++) {
         if (adopt_role(option) != role)
             continue;
         char *value = option_value(&new, option), *before = option_value(&old, option);
@@ -285,10 +284,10 @@ static void append_parts(char **text, const ModelConfig *config, const Checkpoin
 /* Lists the settings that change what the same weights compute. */
 static void append_changes(char **text, const ModelConfig *config, const Checkpoint *from)
 {
-    const OptionGroup new = config_group(config), old = config_group(&from->config);
+    const Options new = {{config_group(config)}}, old = {{config_group(&from->config)}};
+    const Option *option;
     char *changes = NULL;
-    for (size_t i = 0; i < new.count; i++) {
-        const Option *option = &new.options[i];
+    for (size_t i = 0; (option = option_at(&new, i)); i++) {
         AdoptRole role = adopt_role(option);
         bool counts = role == ROLE_FUNCTION ||
                       (role == ROLE_OF_KIND && config_has_option(config, option) &&

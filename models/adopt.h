@@ -24,9 +24,8 @@
 
 /* Sets the options of a model, or those of its tokenizer, to the checkpoint's. Regularisation
  * and what only concerns training stay as they are. */
-bool adopt_shape(const OptionGroup *groups, size_t count, const Checkpoint *from, Error *error);
-bool adopt_tokenizer(const OptionGroup *groups, size_t count, const Checkpoint *from,
-                     Error *error);
+bool adopt_shape(const Options *options, const Checkpoint *from, Error *error);
+bool adopt_tokenizer(const Options *options, const Checkpoint *from, Error *error);
 /* Whether adopt_tokenizer sets the option of this name. */
 bool adopt_sets_tokenizer(const char *name);
 

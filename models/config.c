@@ -47,14 +47,14 @@ bool config_has_option(const ModelConfig *config, const Option *option)
 /* Refuses options of attention kinds that the model does not have. */
 bool config_check_kind_options(const ModelConfig *config, Error *error)
 {
-    const OptionGroup group = config_group(config);
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
-        char *value = option_value(&group, option);
+    const Options options = {{config_group(config)}};
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&options, i)); i++) {
+        char *value = option_value(&options, option);
         bool changed = strcmp(value, option->fallback) != 0;
         free(value);
         if (changed && !config_has_option(config, option)) {
-            char *kinds = option_value(&group, &model_option_rows[0]);
+            char *kinds = option_value(&options, option_find(&options, "attn"));
             error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
             free(kinds);
             return false;
@@ -68,15 +68,15 @@ static void fill_open(ModelConfig *config)
 {
     if (config->attention.count == 0)
         config->attention.count = 1;
-    const OptionGroup group = config_group(config);
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
-        const void *field = option_field(&group, option);
+    const Options options = {{config_group(config)}};
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&options, i)); i++) {
+        const void *field = option_field(&options, option);
         bool open = (option->type == OPTION_SIZE && *(const size_t *)field == 0) ||
                     (option->type == OPTION_REAL && *(const double *)field == 0);
         Error error;
         if (open && option->low > 0)
-            options_set(&group, 1, option->name, option->fallback, "a default", &error);
+            options_set(&options, option->name, option->fallback, "a default", &error);
     }
 }
 

@@ -53,8 +53,6 @@ typedef struct ModelConfig {
     size_t vocabulary; /* not an option: set from the corpus */
 } ModelConfig;
 
-extern const Option model_option_rows[];
-extern const size_t model_option_count;
 /* The rows and the config that they describe. */
 OptionGroup config_group(const ModelConfig *config);
 

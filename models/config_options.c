@@ -26,7 +26,7 @@ static const OptionOwners owners = {owner_name};
 #define OF_KINDS OPTION_FIXED, .owners = &owners, .section = "Options of single attention kinds"
 
 /* clang-format off */
-const Option model_option_rows[] = {
+static const Option rows[] = {
     {.name = "attn", .argument = "KIND", .type = OPTION_CHOICES,
      .offset = FIELD(attention), .fallback = "softmax", .choice = attention_name,
      OPTION_FIXED,
@@ -215,11 +215,10 @@ const Option model_option_rows[] = {
      .also = "allow-neg-eigval neg-eigval"},
 };
 /* clang-format on */
-const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;
 
 OptionGroup config_group(const ModelConfig *config)
 {
-    return OPTION_GROUP("Model", model_option_rows, config);
+    return OPTION_GROUP("Model", rows, config);
 }
 
 bool config_is_of_kinds(const Option *option)

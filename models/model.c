@@ -250,8 +250,8 @@ void model_free(Model *model)
 
 char *model_attention(const Model *model)
 {
-    const OptionGroup group = config_group(&model->config);
-    return option_value(&group, option_find(&group, 1, "attn", NULL));
+    const Options options = {{config_group(&model->config)}};
+    return option_value(&options, option_find(&options, "attn"));
 }
 
 bool model_is_endless(const Model *model)

@@ -32,12 +32,10 @@ void support_check_error(const Error *error, const char *about, const char *phra
 
 void support_settle(Settings *settings, const char *lines)
 {
-    OptionGroup groups[GROUP_COUNT];
+    const Options groups = settings_options(settings);
     Error error;
-    settings_groups(settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    ck_assert_msg(options_read_text(groups, GROUP_COUNT, lines, "here", &error), "%s",
-                  error.text);
+    options_set_defaults(&groups);
+    ck_assert_msg(options_read_text(&groups, lines, "here", &error), "%s", error.text);
     ck_assert_msg(config_check(&settings->model, &error), "%s", error.text);
 }
 

@@ -233,9 +233,11 @@ END_TEST
 
 START_TEST(every_option_of_a_model_has_a_role)
 {
-    for (size_t i = 0; i < model_option_count; i++)
-        ck_assert_msg(adopt_role(&model_option_rows[i]) != ROLE_UNKNOWN, "--%s",
-                      model_option_rows[i].name);
+    ModelConfig config = {0};
+    const Options options = {{config_group(&config)}};
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&options, i)); i++)
+        ck_assert_msg(adopt_role(option) != ROLE_UNKNOWN, "--%s", option->name);
 }
 END_TEST
 
@@ -416,8 +418,8 @@ START_TEST(another_shape_is_refused_by_name)
     save_model(bare(0), &from);
     for (size_t i = 0; i < COUNT(changes); i++) {
         ModelConfig config = bare(0);
-        const OptionGroup group = config_group(&config);
-        ck_assert(options_set(&group, 1, changes[i][0], changes[i][1], "a test", &error));
+        const Options group = {{config_group(&config)}};
+        ck_assert(options_set(&group, changes[i][0], changes[i][1], "a test", &error));
         ck_assert(!adopt_check(&config, &from, &error));
         ck_says(error, changes[i][0]);
         ck_says(error, "differs from");

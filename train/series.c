@@ -175,14 +175,11 @@ static CommandLine line_of(const Series *series, size_t combination, bool goes_o
 }
 
 /* The settings of a combination that the lists set, as the model has them; the caller frees. */
-static char *key_of(const Series *series, const OptionGroup *groups)
+static char *key_of(const Series *series, const Options *options)
 {
     char *key = memory_copy_text("");
     for (size_t i = 0; i < arrlenu(series->axes); i++) {
-        const OptionGroup *group;
-        const Option *option = option_find(groups, GROUP_COUNT, series->axes[i].option->name,
-                                           &group);
-        char *value = option_value(group, option);
+        char *value = option_value(options, series->axes[i].option);
         text_append(&key, "%s,", value);
         free(value);
     }
@@ -209,7 +206,7 @@ static char *check(Series *series)
     char *stem = NULL, **keys = NULL;
     for (size_t i = 0; i < arrlenu(series->names); i++) {
         Settings settings = {0};
-        OptionGroup groups[GROUP_COUNT];
+        const Options options = settings_options(&settings);
         Error error;
         Init init;
         CommandLine one = line_of(series, i, false);
@@ -219,28 +216,25 @@ static char *check(Series *series)
         if (!watch_check(&settings.session, &error) ||
             !gemm_set_precision((GemmPrecision)settings.train.precision, &error))
             die("%s", error.text);
-        settings_groups(&settings, groups);
-        arrput(keys, key_of(series, groups));
+        arrput(keys, key_of(series, &options));
         refuse_twins(series, keys);
         arrput(series->asked, settings_text(&settings));
         free(stem);
         free(series->attention);
         stem = folder_stem(settings.train.corpus ? settings.train.corpus : "");
-        series->attention = option_value(&groups[GROUP_MODEL], model_option_rows);
-        options_free_texts(groups, GROUP_COUNT);
+        series->attention = option_value(&options, option_find(&options, "attn"));
+        options_free_texts(&options);
         free(one.given);
     }
     text_lines_free(keys);
     return stem;
 }
 
-static bool read_text(Settings *settings, OptionGroup groups[GROUP_COUNT], const char *text)
+static bool read_text(const Options *options, const char *text)
 {
     Error error;
-    *settings = (Settings){0};
-    settings_groups(settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    return options_read_text(groups, GROUP_COUNT, text, "the settings", &error);
+    options_set_defaults(options);
+    return options_read_text(options, text, "the settings", &error);
 }
 
 /* Whether a run has the value that is asked for, or has found it in the text and the machine.
@@ -260,7 +254,8 @@ static bool is_own(const Series *series, size_t combination)
 {
     enum { MOST = 1 << 20 };
     Settings asked = {0}, has = {0};
-    OptionGroup asked_groups[GROUP_COUNT], groups[GROUP_COUNT];
+    const Options of_asked = settings_options(&asked), of_has = settings_options(&has);
+    const Option *option;
     Error error;
     char *text, *path = file_join(series->runs[combination], RUN_SETTINGS);
     size_t size;
@@ -268,19 +263,15 @@ static bool is_own(const Series *series, size_t combination)
     free(path);
     if (!same)
         return false;
-    const bool read_asked = read_text(&asked, asked_groups, series->asked[combination]);
-    same = read_text(&has, groups, text) && read_asked;
-    for (size_t g = 0; g < GROUP_COUNT; g++)
-        for (size_t i = 0; same && i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            char *one = option_value(&asked_groups[g], option),
-                 *other = option_value(&groups[g], option);
-            same = !option->stored || is_granted(option, one, other, series->line);
-            free(one);
-            free(other);
-        }
-    options_free_texts(asked_groups, GROUP_COUNT);
-    options_free_texts(groups, GROUP_COUNT);
+    same = read_text(&of_asked, series->asked[combination]) && read_text(&of_has, text);
+    for (size_t i = 0; same && (option = option_at(&of_has, i)); i++) {
+        char *one = option_value(&of_asked, option), *other = option_value(&of_has, option);
+        same = !option->stored || is_granted(option, one, other, series->line);
+        free(one);
+        free(other);
+    }
+    options_free_texts(&of_asked);
+    options_free_texts(&of_has);
     free(text);
     return same;
 }

@@ -66,10 +66,10 @@ static const About about = {
 
 /* Prints the options that belong to this kind, and explains each at the first kind that has it.
  */
-static void print_kind_options(const AttentionKind *kind)
+static void print_kind_options(const AttentionKind *kind, const Options *options)
 {
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
+    const Option *option;
+    for (size_t i = 0; (option = option_at(options, i)); i++) {
         if (!config_is_of_kinds(option) || !config_kind_uses(kind, option->name))
             continue;
         const char *first = option->owners->name(option, 0);
@@ -82,7 +82,7 @@ static void print_kind_options(const AttentionKind *kind)
     }
 }
 
-static void print_kind(const AttentionKind *kind)
+static void print_kind(const AttentionKind *kind, const Options *options)
 {
     const struct {
         bool has;
@@ -103,16 +103,16 @@ static void print_kind(const AttentionKind *kind)
             first = false;
         }
     printf("%s", first ? "" : "\n");
-    print_kind_options(kind);
+    print_kind_options(kind, options);
 }
 
-static void print_kinds(void)
+static void print_kinds(const Options *options)
 {
     printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
     for (size_t i = 0; attention_find(i); i++) {
         if (attention_group(i))
             printf("\n%s\n\n", attention_group(i));
-        print_kind(attention_find(i));
+        print_kind(attention_find(i), options);
     }
     printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
            "between\n(softmax,linear) are trained one after the other and then compared.\n");
@@ -132,12 +132,12 @@ static void print_presets(void)
 }
 
 /* --attn help and --preset help: prints the list and ends the program; else does nothing. */
-static void answer_help(const CommandLine *line)
+static void answer_help(const CommandLine *line, const Options *options)
 {
     const char *attention = command_line_value(line, "attn");
     const char *preset = command_line_value(line, "preset");
     if (attention && strcmp(attention, "help") == 0)
-        print_kinds();
+        print_kinds(options);
     else if (preset && strcmp(preset, "help") == 0)
         print_presets();
     else
@@ -338,11 +338,10 @@ int main(int argc, char **argv)
     ranks_begin(&argc, &argv);
     signal(SIGPIPE, SIG_IGN); /* the reader of the output may leave; training continues */
     Settings settings = {0};
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(&settings);
     CommandLine line;
-    settings_groups(&settings, groups);
-    program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
-    answer_help(&line);
+    program_scan_command_line(&about, &options, argc, argv, &line);
+    answer_help(&line, &options);
     int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
     command_line_free(&line);
     ranks_end();

@@ -86,9 +86,9 @@ static void print_list(void)
 int main(int argc, char **argv)
 {
     ToyOptions options = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &options);
+    const Options group = {{OPTION_GROUP("Options", rows, &options)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     if (line.operand_count > 1)
         die_usage("one task at a time, not '%s' and '%s'", line.operands[0], line.operands[1]);
     bool lists = command_line_value(&line, "tasks"),

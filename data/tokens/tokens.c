@@ -363,9 +363,9 @@ static const About about = {
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     settings.tokenizer_given = command_line_value(&line, "tokens") != NULL;
     size_t command = 0;
     while (line.operand_count > 0 && command < COMMANDS &&
@@ -380,7 +380,7 @@ int main(int argc, char **argv)
     team_start(settings.threads);
     int status = commands[command].run(&settings, line.operands[1]);
     team_stop();
-    options_free_texts(&group, 1);
+    options_free_texts(&group);
     command_line_free(&line);
     program_finish_output();
     return status;

@@ -159,9 +159,9 @@ static void print_all(const Settings *settings, const Inspection *inspection)
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     if (line.operand_count != 1)
         die_usage(line.operand_count
                       ? "give only one run"
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
     inspection_free(&inspection);
     arrfree(ids);
     loaded_close(&loaded);
-    options_free_texts(&group, 1);
+    options_free_texts(&group);
     command_line_free(&line);
     team_stop();
     program_finish_output();

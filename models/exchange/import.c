@@ -78,9 +78,8 @@ static void print_model(const ImportedModel *imported, const char *run)
 
 int main(int argc, char **argv)
 {
-    const OptionGroup none = {.title = "Options"};
     CommandLine line;
-    program_read_command_line(&about, &none, 1, argc, argv, &line);
+    program_read_command_line(&about, &(Options){0}, argc, argv, &line);
     if (line.operand_count < 1 || line.operand_count > 2)
         die_usage("a directory with a model is needed: import DIR [RUN]");
     const char *folder = line.operands[0];

@@ -3,7 +3,7 @@
  * Each floor keeps its settings in a struct and describes each field in one Option row: name,
  * type, range, default, help. The rows serve to set defaults, parse command lines and
  * "name = value" files, print the help, write settings.conf and checkpoints, and compare
- * settings on resume. A program passes a list of groups, one per floor. */
+ * settings on resume. A program passes its groups, one per floor. */
 #ifndef LINNET_OPTIONS_H
 #define LINNET_OPTIONS_H
 
@@ -99,6 +99,22 @@ typedef struct OptionGroup {
 #define OPTION_GROUP(title, rows, settings) \
     ((OptionGroup){title, rows, sizeof(rows) / sizeof *(rows), (void *)(settings)})
 
+/* The groups of a program, or of a part of it; the first without rows ends them. */
+enum { OPTION_GROUPS = 8 };
+typedef struct Options {
+    OptionGroup groups[OPTION_GROUPS];
+} Options;
+
+/* The row of this index through all groups, NULL after the last, and the one of this name. */
+const Option *option_at(const Options *options, size_t index);
+const Option *option_find(const Options *options, const char *name);
+/* The field that one of the rows describes. */
+void *option_field(const Options *options, const Option *option);
+bool option_takes_value(const Option *option);
+/* The value of the field as one would type it; the caller owns the text. */
+char *option_value(const Options *options, const Option *option);
+bool option_has_default(const Options *options, const Option *option);
+
 #define OPTION_AUTO SIZE_MAX           /* the program chooses */
 #define OPTION_MOST 9007199254740992.0 /* 2^53: doubles hold all whole numbers up to it */
 
@@ -116,23 +132,22 @@ typedef struct CommandLine {
 } CommandLine;
 
 /* Every field to its default; texts that were there are freed. */
-void options_set_defaults(const OptionGroup *groups, size_t count);
-void options_free_texts(const OptionGroup *groups, size_t count);
+void options_set_defaults(const Options *options);
+void options_free_texts(const Options *options);
 
 /* Splits a command line; words after "--" are operands. Fails on missing values and on unknown
  * options; the error names the option that other programs call so, or the nearest. */
-bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
-                  CommandLine *line, Error *error);
+bool options_scan(const Options *options, int argc, char **argv, CommandLine *line,
+                  Error *error);
 void command_line_free(CommandLine *line);
 /* The value of the option's last use on the command line; NULL if it was not used. */
 const char *command_line_value(const CommandLine *line, const char *name);
 
 /* Sets what was given, in the order it was given. */
-bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *line,
-                   Error *error);
+bool options_apply(const Options *options, const CommandLine *line, Error *error);
 /* Sets one field from text; errors begin with where, such as "--lr" or "tiny.conf:3". */
-bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
-                 const char *where, Error *error);
+bool options_set(const Options *options, const char *name, const char *value, const char *where,
+                 Error *error);
 
 /* Reads "name = value" lines, the form of presets, settings.conf and the settings in a
  * checkpoint. Calls `take` with the name and value of each line; for a comment, with its text
@@ -143,22 +158,13 @@ typedef bool OptionLineTaker(void *self, char *name, char *value, const char *wh
 bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,
                         Error *error);
 /* Sets the options that the lines name. Unknown names are errors. */
-bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
-                       const char *where, Error *error);
+bool options_read_text(const Options *options, const char *text, const char *where,
+                       Error *error);
 /* The same for a program that has only some of the settings: ignores unknown names. */
-bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
-                        const char *where, Error *error);
+bool options_read_known(const Options *options, const char *text, const char *where,
+                        Error *error);
 /* Writes the stored settings in that form; the caller owns the text. */
-char *options_write_text(const OptionGroup *groups, size_t count);
-
-/* The value of one field as one would type it; the caller owns the text. */
-char *option_value(const OptionGroup *group, const Option *option);
-bool option_has_default(const OptionGroup *group, const Option *option);
-/* The field that a row describes. */
-void *option_field(const OptionGroup *group, const Option *option);
-const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
-                          const OptionGroup **group);
-bool option_takes_value(const Option *option);
+char *options_write_text(const Options *options);
 
 /* Append the names of its choices, or of its owners, after `before`; nothing if it has none. */
 void option_append_choices(char **text, const Option *option, const char *before,
@@ -175,6 +181,6 @@ typedef struct OptionLine {
 /* All options in the order in which people read them, an stb_ds array: first the rows without a
  * section under the title of their group, then the others by section, those of the last group
  * first. */
-OptionLine *options_in_order(const OptionGroup *groups, size_t count);
+OptionLine *options_in_order(const Options *options);
 
 #endif

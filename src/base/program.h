@@ -46,13 +46,13 @@ extern const AboutItem about_colour, about_terminal_size, about_locale;
  *
  * Whoever installs the program has it write its manual page by "--help=man OTHERS...", and its
  * completions by --help=bash and --help=zsh. */
-void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,
-                               int argc, char **argv, CommandLine *line);
+void program_read_command_line(const About *about, const Options *options, int argc,
+                               char **argv, CommandLine *line);
 
 /* The first half, for a program that has more to read before it applies what was given: names
  * the program, scans, answers, and leaves the targets alone. */
-void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
-                               int argc, char **argv, CommandLine *line);
+void program_scan_command_line(const About *about, const Options *options, int argc,
+                               char **argv, CommandLine *line);
 
 /* Waits until standard output has taken all that was printed: call it before leaving. */
 void program_finish_output(void);

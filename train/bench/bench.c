@@ -138,8 +138,7 @@ static OptionGroup group_of(const Command *command, const OptionGroup *group)
     Option *own = memory_take(group->count, sizeof *own, "the options");
     OptionGroup result = {group->title, own, 0, group->target};
     for (size_t i = 0; i < group->count; i++)
-        if (commands_with(&group->options[i], group->options == model_option_rows) &
-            command->own)
+        if (commands_with(&group->options[i], group->options != rows) & command->own)
             own[result.count++] = group->options[i];
     return result;
 }
@@ -171,20 +170,19 @@ static About about_of(const Command *command)
 }
 
 /* Whether the word after this one is its value. */
-static bool needs_value(const OptionGroup groups[2], const char *word)
+static bool needs_value(const Options *options, const char *word)
 {
-    const Option *option = strncmp(word, "--", 2) == 0 ? option_find(groups, 2, word + 2, NULL)
-                                                       : NULL;
+    const Option *option = strncmp(word, "--", 2) == 0 ? option_find(options, word + 2) : NULL;
     return option && option_takes_value(option);
 }
 
 /* The first word of a command line that is a command; NULL if there is none. The forms of
  * --help= that become the manual and the completions are about all commands. */
-static const Command *find_command(const OptionGroup groups[2], int argc, char **argv)
+static const Command *find_command(const Options *options, int argc, char **argv)
 {
     if (argc > 1 && strncmp(argv[1], "--help=", strlen("--help=")) == 0)
         return NULL;
-    for (int word = 1; word < argc; word += needs_value(groups, argv[word]) ? 2 : 1)
+    for (int word = 1; word < argc; word += needs_value(options, argv[word]) ? 2 : 1)
         for (size_t i = 0; i < COMMANDS; i++)
             if (strcmp(argv[word], commands[i].name) == 0)
                 return &commands[i];
@@ -192,45 +190,45 @@ static const Command *find_command(const OptionGroup groups[2], int argc, char *
 }
 
 /* The defaults, then the settings of --preset that bench has, then the command line. */
-static void read_settings(const OptionGroup groups[2], const Command *command, int argc,
-                          char **argv, CommandLine *line)
+static void read_settings(const Options *options, const Command *command, int argc, char **argv,
+                          CommandLine *line)
 {
     Error error;
     const About own_about = command ? about_of(command) : about;
-    OptionGroup own[2] = {groups[0], groups[1]};
+    Options own = *options;
     for (size_t g = 0; command && g < 2; g++)
-        own[g] = group_of(command, &groups[g]);
-    program_scan_command_line(&own_about, own, 2, argc, argv, line);
+        own.groups[g] = group_of(command, &options->groups[g]);
+    program_scan_command_line(&own_about, &own, argc, argv, line);
     if (!command && line->operand_count == 1)
         die_usage("unknown command '%s'; use gemm, train, attention, decode or scale",
                   line->operands[0]);
     if (!command || line->operand_count != 1)
         die_usage("one command is needed: gemm, train, attention, decode or scale");
-    options_set_defaults(groups, 2);
+    options_set_defaults(options);
     const char *preset = command_line_value(line, "preset");
     char *path, *text = preset ? preset_text(preset, &path, &error) : NULL;
-    if (preset && (!text || !options_read_known(groups, 2, text, path, &error)))
+    if (preset && (!text || !options_read_known(options, text, path, &error)))
         die_usage("%s", error.text);
     if (preset) {
         free(text);
         free(path);
     }
-    if (!options_apply(groups, 2, line, &error))
+    if (!options_apply(options, line, &error))
         die_usage("%s", error.text);
     for (size_t g = 0; g < 2; g++)
-        free((Option *)own[g].options);
+        free((Option *)own.groups[g].options);
 }
 
 int main(int argc, char **argv)
 {
     ranks_begin(&argc, &argv);
     BenchOptions options = {0};
-    const OptionGroup groups[] = {config_group(&options.model),
-                                  OPTION_GROUP("Benchmark", rows, &options)};
+    const Options groups = {
+        {config_group(&options.model), OPTION_GROUP("Benchmark", rows, &options)}};
     CommandLine line;
     Error error;
-    const Command *command = find_command(groups, argc, argv);
-    read_settings(groups, command, argc, argv, &line);
+    const Command *command = find_command(&groups, argc, argv);
+    read_settings(&groups, command, argc, argv, &line);
     if (options.json && options.csv)
         die_usage("--json and --csv: give only one of them");
     if (options.title && !options.svg)
@@ -248,7 +246,7 @@ int main(int argc, char **argv)
                   command->name);
     command->run(&options);
     team_stop();
-    options_free_texts(groups, 2);
+    options_free_texts(&groups);
     command_line_free(&line);
     program_finish_output();
     ranks_end();

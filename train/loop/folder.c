@@ -61,15 +61,14 @@ char *folder_newest_checkpoint(const char *folder)
 static bool check_stored_settings(const Checkpoint *checkpoint, Error *error)
 {
     Settings stored = {0};
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(&stored);
     const char *text = checkpoint_extra(checkpoint, TRAINING_KEY);
-    settings_groups(&stored, groups);
-    options_set_defaults(groups, GROUP_COUNT);
+    options_set_defaults(&options);
     bool good = text && checkpoint_extra(checkpoint, STEP_KEY) && checkpoint->has_moments
-                    ? options_read_text(groups, GROUP_COUNT, text, checkpoint->file.path, error)
+                    ? options_read_text(&options, text, checkpoint->file.path, error)
                     : error_set(error, "%s: it has no optimizer state to continue from",
                                 checkpoint->file.path);
-    options_free_texts(groups, GROUP_COUNT);
+    options_free_texts(&options);
     return good;
 }
 

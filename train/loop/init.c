@@ -45,11 +45,9 @@ static bool inherits_tokenizer(const TrainOptions *preset, const CommandLine *li
 static bool apply_recipe(const Init *init, Settings *settings, const char *run, bool other_text,
                          Error *error)
 {
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(settings);
     const char *text = checkpoint_extra(&init->checkpoint, TRAINING_KEY);
-    settings_groups(settings, groups);
-    if (text &&
-        !options_read_text(groups, GROUP_COUNT, text, init->checkpoint.file.path, error))
+    if (text && !options_read_text(&options, text, init->checkpoint.file.path, error))
         return false;
     free(settings->train.soft_targets); /* the teacher is RUN itself */
     settings->train.soft_targets = NULL;
@@ -80,8 +78,7 @@ static bool apply_recipe(const Init *init, Settings *settings, const char *run, 
     size_t count = sizeof changes / sizeof *changes - (other_text ? 0 : 2);
     bool good = true;
     for (size_t i = 0; good && i < count; i++)
-        good = options_set(groups, GROUP_COUNT, changes[i].name, changes[i].value,
-                           changes[i].name, error);
+        good = options_set(&options, changes[i].name, changes[i].value, changes[i].name, error);
     free(lr);
     return good;
 }
@@ -89,7 +86,7 @@ static bool apply_recipe(const Init *init, Settings *settings, const char *run, 
 bool init_apply(Init *init, Settings *settings, const Settings *preset, const CommandLine *line,
                 Error *error)
 {
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(settings);
     const char *convert = command_line_value(line, "convert"), *run = convert;
     if (!run)
         run = command_line_value(line, "init");
@@ -100,29 +97,27 @@ bool init_apply(Init *init, Settings *settings, const Settings *preset, const Co
     if (!run)
         return true;
     init->preset_has_tokenizer_file = *preset->corpus.tokenizer_file != '\0';
-    settings_groups(settings, groups);
     init->is_named = true;
     init->is_open = checkpoint_open_run(&init->checkpoint, run, error);
     bool other_text = line->operand_count > 0 || command_line_value(line, "corpus") ||
                       preset->train.corpus;
     return init->is_open &&
            (!convert || apply_recipe(init, settings, run, other_text, error)) &&
-           adopt_shape(groups, GROUP_COUNT, &init->checkpoint, error) &&
+           adopt_shape(&options, &init->checkpoint, error) &&
            (!inherits_tokenizer(&preset->train, line) ||
-            adopt_tokenizer(groups, GROUP_COUNT, &init->checkpoint, error));
+            adopt_tokenizer(&options, &init->checkpoint, error));
 }
 
 /* Options of kinds that the model does not have came with the run's. */
 static bool drop_unused(Settings *settings, const CommandLine *line, Error *error)
 {
-    const OptionGroup group = config_group(&settings->model);
+    const Options options = {{config_group(&settings->model)}};
+    const Option *option;
     bool good = true;
-    for (size_t i = 0; good && i < group.count; i++) {
-        const Option *option = &group.options[i];
+    for (size_t i = 0; good && (option = option_at(&options, i)); i++)
         if (!config_has_option(&settings->model, option) &&
             !command_line_value(line, option->name))
-            good = options_set(&group, 1, option->name, option->fallback, option->name, error);
-    }
+            good = options_set(&options, option->name, option->fallback, option->name, error);
     return good;
 }
 

@@ -266,10 +266,9 @@ static const Option session_rows[] = {
 };
 /* clang-format on */
 
-void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT])
+Options settings_options(const Settings *settings)
 {
-    groups[GROUP_MODEL] = config_group(&settings->model);
-    groups[GROUP_CORPUS] = corpus_group(&settings->corpus);
-    groups[GROUP_TRAIN] = OPTION_GROUP("Training", train_rows, &settings->train);
-    groups[GROUP_SESSION] = OPTION_GROUP("Run", session_rows, &settings->session);
+    return (Options){{config_group(&settings->model), corpus_group(&settings->corpus),
+                      OPTION_GROUP("Training", train_rows, &settings->train),
+                      OPTION_GROUP("Run", session_rows, &settings->session)}};
 }

@@ -62,9 +62,8 @@ typedef struct Settings {
     LengthBefore before;
 } Settings;
 
-/* The groups of the program, in the order of its help; they point into *settings. */
-enum { GROUP_MODEL, GROUP_CORPUS, GROUP_TRAIN, GROUP_SESSION, GROUP_COUNT };
-void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT]);
+/* The options of the program, in the order of its help; they point into *settings. */
+Options settings_options(const Settings *settings);
 
 /* The stored settings as a file of lines "name = value"; the caller frees. */
 char *settings_text(const Settings *settings);

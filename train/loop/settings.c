@@ -15,15 +15,14 @@
 
 char *settings_text(const Settings *settings)
 {
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups(settings, groups);
-    return options_write_text(groups, GROUP_COUNT);
+    const Options options = settings_options(settings);
+    return options_write_text(&options);
 }
 
-static bool read_preset(const OptionGroup *groups, const char *name, Error *error)
+static bool read_preset(const Options *options, const char *name, Error *error)
 {
     char *path, *text = preset_text(name, &path, error);
-    bool good = text && options_read_text(groups, GROUP_COUNT, text, path, error);
+    bool good = text && options_read_text(options, text, path, error);
     free(text);
     free(path);
     return good;
@@ -43,19 +42,15 @@ static void note_length(Settings *settings, const TrainOptions *old, const Comma
 }
 
 /* Whether the command line changes no fixed setting of the run. */
-static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
-                        const CommandLine *line, bool lengthened, Error *error)
+static bool keeps_fixed(const Options *before, const Options *after, const CommandLine *line,
+                        bool lengthened, Error *error)
 {
     bool good = true;
     for (size_t i = 0; good && i < line->given_count; i++) {
         const Option *option = line->given[i].option;
-        const OptionGroup *group_before, *group_after;
         if (!option->fixed || (option->extends && lengthened))
             continue;
-        option_find(before, GROUP_COUNT, option->name, &group_before);
-        option_find(after, GROUP_COUNT, option->name, &group_after);
-        char *old = option_value(group_before, option),
-             *new = option_value(group_after, option);
+        char *old = option_value(before, option), *new = option_value(after, option);
         if (strcmp(old, new) != 0)
             good = error_set(error, "--%s %s: this run was started with %s and keeps it; %s",
                              option->name, new, old,
@@ -169,11 +164,11 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
 }
 
 /* Those of the checkpoint of the run to resume. */
-static bool read_resumed(const OptionGroup *groups, const char *resumed, Error *error)
+static bool read_resumed(const Options *options, const char *resumed, Error *error)
 {
     /* Runs older than --eval-tokens validate on the whole text. */
-    return options_set(groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
-           options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error);
+    return options_set(options, "eval-tokens", "0", "", error) &&
+           options_read_text(options, resumed, "the checkpoint", error);
 }
 
 /* What the command line changes: the defaults of a new run, or a run. `base` has what was
@@ -181,18 +176,16 @@ static bool read_resumed(const OptionGroup *groups, const char *resumed, Error *
 static bool read_base(Settings *settings, Settings *base, const CommandLine *line,
                       const char *resumed, Init *init, Error *error)
 {
-    OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
+    const Options options = settings_options(settings), before = settings_options(base);
     const char *preset = command_line_value(line, "preset");
-    settings_groups(settings, groups);
-    settings_groups(base, base_groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    options_set_defaults(base_groups, GROUP_COUNT);
+    options_set_defaults(&options);
+    options_set_defaults(&before);
     if (resumed)
-        return init_refuse(line, error) && read_resumed(base_groups, resumed, error) &&
-               read_resumed(groups, resumed, error);
-    return (!preset || read_preset(base_groups, preset, error)) &&
+        return init_refuse(line, error) && read_resumed(&before, resumed, error) &&
+               read_resumed(&options, resumed, error);
+    return (!preset || read_preset(&before, preset, error)) &&
            init_apply(init, settings, base, line, error) &&
-           (!preset || read_preset(groups, preset, error));
+           (!preset || read_preset(&options, preset, error));
 }
 
 /* The windows of a synthetic task are its lines. A context that a preset has gives way. */
@@ -224,20 +217,18 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
 {
     Settings base = {0};
     *init = (Init){0};
-    OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
-    settings_groups(settings, groups);
-    settings_groups(&base, base_groups);
+    const Options options = settings_options(settings), before = settings_options(&base);
     bool good = read_base(settings, &base, line, resumed, init, error) &&
-                options_apply(groups, GROUP_COUNT, line, error);
+                options_apply(&options, line, error);
     if (good && line->operand_count == 1)
-        good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
+        good = options_set(&options, "corpus", line->operands[0], "CORPUS", error);
     settings->corpus.tokenizer_given = command_line_value(line, "tokens") != NULL;
     good = good && settle_task(settings, line, error);
     if (good && resumed)
         note_length(settings, &base.train, line);
     if (good && resumed)
-        good = keeps_fixed(base_groups, groups, line, settings->before.changed, error);
-    options_free_texts(base_groups, GROUP_COUNT);
+        good = keeps_fixed(&before, &options, line, settings->before.changed, error);
+    options_free_texts(&before);
     good = good && check_names(settings, error) && init_settle(init, settings, line, error) &&
            config_check(&settings->model, error) &&
            config_check_kind_options(&settings->model, error) &&
