@@ -42,7 +42,9 @@ static const Command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
-#define FIELD(name) offsetof(BenchOptions, name)
+#define FIELD(name)  offsetof(BenchOptions, name)
+#define OF_ATTENTION .section = "Only for attention"
+#define OF_TRAINING  .section = "Only for train and scale"
 /* clang-format off */
 static const Option rows[] = {
     {.name = "preset", OPTION_STRING("NAME", FIELD(preset), NULL),
@@ -58,14 +60,12 @@ static const Option rows[] = {
              "the others 16)",
      .also = "batch-size bsz",
      .common = true},
-    {.name = "kinds", OPTION_STRING("LIST", FIELD(kinds), NULL),
+    {.name = "kinds", OPTION_STRING("LIST", FIELD(kinds), NULL), OF_ATTENTION,
      .help = "attention kinds, separated by commas; default: all",
-     .section = "Only for attention",
      .common = true},
-    {.name = "n", OPTION_STRING("LIST", FIELD(n), "128,512,1024,2048,4096"),
+    {.name = "n", OPTION_STRING("LIST", FIELD(n), "128,512,1024,2048,4096"), OF_ATTENTION,
      .help = "sequence lengths",
      .also = "lengths seq-len",
-     .section = "Only for attention",
      .common = true},
     {.name = "positions", OPTION_STRING("LIST", FIELD(positions), "10,100,1000,10000"),
      .help = "positions to measure at",
@@ -85,21 +85,18 @@ static const Option rows[] = {
      .also = "dtype bf16",
      .common = true},
     {.name = "optimizer", OPTION_ONE_OF("KIND", FIELD(optimizer), optimizer_name, "muon"),
+     OF_TRAINING,
      .help = "optimizer",
-     .also = "optim",
-     .section = "Only for train and scale"},
-    {.name = "recompute", OPTION_SWITCH(FIELD(recompute), "no"),
+     .also = "optim"},
+    {.name = "recompute", OPTION_SWITCH(FIELD(recompute), "no"), OF_TRAINING,
      .help = "gradient checkpointing",
-     .also = "gradient-checkpointing",
-     .section = "Only for train and scale"},
+     .also = "gradient-checkpointing"},
     {.name = "csv", OPTION_SWITCH(FIELD(csv), "no"),
      .help = "print the table as CSV instead"},
-    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
-     .help = "write a chart of time by length to this file",
-     .section = "Only for attention"},
-    {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL),
-     .help = "title of the chart in --svg",
-     .section = "Only for attention"},
+    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL), OF_ATTENTION,
+     .help = "write a chart of time by length to this file"},
+    {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL), OF_ATTENTION,
+     .help = "title of the chart in --svg"},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print JSON instead",
      .common = true},
