@@ -8,6 +8,12 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer)
     return attention_find(config->attention.at[layer % config->attention.count]);
 }
 
+char *config_attention(const ModelConfig *config)
+{
+    const Options options = {{config_group(config)}};
+    return option_value(&options, option_find(&options, "attn"));
+}
+
 static bool enabled(size_t part, bool kind_wants)
 {
     return part == TRISTATE_AUTO ? kind_wants : part != TRISTATE_NO;
@@ -54,7 +60,7 @@ bool config_check_kind_options(const ModelConfig *config, Error *error)
         bool changed = strcmp(value, option->fallback) != 0;
         free(value);
         if (changed && !config_has_option(config, option)) {
-            char *kinds = option_value(&options, option_find(&options, "attn"));
+            char *kinds = config_attention(config);
             error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
             free(kinds);
             return false;

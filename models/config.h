@@ -71,6 +71,8 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer);
 /* Pairs of features of a head that RoPE rotates; config_check refuses 0. */
 size_t config_rotating_pairs(const ModelConfig *config);
 
+/* Its attention kinds, as --attn names them; the caller frees. */
+char *config_attention(const ModelConfig *config);
 const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
 /* Which optional parts a layer has. */
 bool config_convolves(const ModelConfig *config, size_t layer);

@@ -248,12 +248,6 @@ void model_free(Model *model)
     *model = (Model){0};
 }
 
-char *model_attention(const Model *model)
-{
-    const Options options = {{config_group(&model->config)}};
-    return option_value(&options, option_find(&options, "attn"));
-}
-
 bool model_is_endless(const Model *model)
 {
     const ModelConfig *config = &model->config;

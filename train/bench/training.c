@@ -74,7 +74,7 @@ void bench_train(const BenchOptions *options)
 {
     Trainer trainer;
     trainer_make(&trainer, options, 1);
-    char *attention = model_attention(&trainer.model);
+    char *attention = config_attention(&trainer.model.config);
     train_step(&trainer); /* touches all memory before peak memory is read */
     double megabytes = memory_peak_megabytes();
     double peak = bench_peak(5);

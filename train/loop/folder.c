@@ -204,7 +204,7 @@ static char *make_free_name(const RunView *run, Error *error)
         return NULL;
     }
     char *stem = folder_stem(run->settings->train.corpus), *path = NULL;
-    char *attention = model_attention(run->model);
+    char *attention = config_attention(&run->model->config);
     for (size_t number = 1;; number++) {
         path = text_format("runs/%s-%s", attention, stem);
         if (number > 1)

@@ -76,7 +76,7 @@ static void print_paragraph(const char *title, char *text)
 static void print_model(const RunView *run, const Options *options)
 {
     const ModelConfig *config = &run->model->config;
-    char *attention = model_attention(run->model);
+    char *attention = config_attention(&run->model->config);
     char *positions = option_value(options, option_find(options, "pos"));
     print_paragraph(
         "Model",
