@@ -6,7 +6,7 @@
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
-#include "train/loop/init.h"
+#include "train/loop/settings.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>

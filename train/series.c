@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "eval/runs/rundata.h"
 #include "train/loop/folder.h"
-#include "train/loop/init.h"
+#include "train/loop/settings.h"
 #include "train/loop/signals.h"
 #include "train/observers/observers.h"
 

@@ -11,7 +11,7 @@
 #include "src/math/team.h"
 #include "src/base/text.h"
 #include "train/advice.h"
-#include "train/loop/init.h"
+#include "train/loop/settings.h"
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
@@ -162,6 +162,7 @@ static Checkpoint open_run(const char *folder)
     return checkpoint;
 }
 
+/* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
 static void read_settings(Settings *settings, const CommandLine *line,
                           const Checkpoint *checkpoint, Init *init)
 {
@@ -182,6 +183,11 @@ static void read_settings(Settings *settings, const CommandLine *line,
     if (checkpoint && settings->session.preset)
         die_usage(
             "--preset and --resume contradict each other: a resumed run keeps its settings");
+    if (!stop_after_read(&settings->session.stop, settings->session.stop_after, &error))
+        die_usage("%s", error.text);
+    if (!watch_check(&settings->session, &error) ||
+        !gemm_set_precision((GemmPrecision)settings->train.precision, &error))
+        die("%s", error.text);
 }
 
 /* Returns if all ranks succeeded; otherwise the first rank prints the error and all exit. */
@@ -253,7 +259,7 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
 
 /* Trains, and tells the observers. Only the first rank has any: people look at its output. */
 static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view,
-                              Screen *screen, StopAfter stop, Error *error)
+                              Screen *screen, Error *error)
 {
     const SessionOptions *session = &trainer->settings.session;
     Observers observers = {0};
@@ -272,22 +278,9 @@ static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view
         else
             observers_add(&observers, &screen_calls, screen);
     }
-    LoopEnd end = loop_run(trainer, folder, view, &observers, stop, error);
+    LoopEnd end = loop_run(trainer, folder, view, &observers, error);
     observers_free(&observers);
     return end;
-}
-
-/* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
-static void read_all(Settings *settings, StopAfter *stop, const CommandLine *line,
-                     const Checkpoint *checkpoint, Init *init)
-{
-    Error error;
-    read_settings(settings, line, checkpoint, init);
-    if (!stop_after_read(stop, settings->session.stop_after, &error))
-        die_usage("%s", error.text);
-    if (!watch_check(&settings->session, &error) ||
-        !gemm_set_precision((GemmPrecision)settings->train.precision, &error))
-        die("%s", error.text);
 }
 
 /* Trains one run; returns the exit status. */
@@ -296,13 +289,12 @@ static int train_one(const CommandLine *line)
     Trainer trainer = {0};
     RunFolder folder = {0};
     Error error;
-    StopAfter stop;
     const char *resumed = command_line_value(line, "resume");
     Checkpoint checkpoint = {0};
     Init init;
     if (resumed)
         checkpoint = open_run(resumed);
-    read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL, &init);
+    read_settings(&trainer.settings, line, resumed ? &checkpoint : NULL, &init);
     ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
     ranks_start_team(session->threads);
@@ -314,7 +306,7 @@ static int train_one(const CommandLine *line)
     LoopEnd end = LOOP_FINISHED;
     size_t step = trainer.progress.step;
     if (loop_has_work(&trainer))
-        end = train_observed(&trainer, &folder, &run, &screen, stop, &error);
+        end = train_observed(&trainer, &folder, &run, &screen, &error);
     else if (step < trainer.steps)
         screen_say(&screen, text_format("Nothing to do: the run stopped early after step %zu. "
                                         "A larger --patience continues it.",

@@ -18,9 +18,8 @@ typedef struct Loop {
     const Observers *observers;
     Saver saver;
     Generator generator; /* with --sample-every */
-    StopAfter stop;
-    double clock;       /* the session's start, minus the run's earlier seconds */
-    size_t validations; /* of the run */
+    double clock;        /* the session's start, minus the run's earlier seconds */
+    size_t validations;  /* of the run */
 } Loop;
 
 static bool every(size_t step, size_t period)
@@ -75,7 +74,7 @@ bool loop_has_work(const Trainer *trainer)
 
 static bool time_to_stop(const Loop *loop)
 {
-    const StopAfter *stop = &loop->stop;
+    const StopAfter *stop = &loop->trainer->settings.session.stop;
     const Progress *progress = &loop->trainer->progress;
     const Mark *began = &loop->view->session;
     return (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
@@ -307,7 +306,7 @@ static Step step_before(const Trainer *t)
 }
 
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Observers *observers,
-                 StopAfter stop, Error *error)
+                 Error *error)
 {
     const Progress *progress = &trainer->progress;
     *error = (Error){0}; /* without a text: a signal ended it */
@@ -315,7 +314,6 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Obser
                  .view = view,
                  .observers = observers,
                  .saver = saver_make(trainer, folder, view, observers),
-                 .stop = stop,
                  .clock = clock_seconds() - progress->seconds};
     view_begin(view);
     if (progress->due) {

@@ -1,7 +1,14 @@
 #include "train/loop/options.h"
+#include "data/tokenizers/utf8.h"
 #include "models/update.h"
+#include "src/base/memory.h"
+#include "src/base/text.h"
 #include "src/math/gemm.h"
 #include "src/optim/schedule.h"
+#include "src/ranks/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define TRAIN(name)   offsetof(TrainOptions, name)
 #define SESSION(name) offsetof(SessionOptions, name)
@@ -252,4 +259,142 @@ Options settings_options(const Settings *settings)
     return (Options){{config_group(&settings->model), corpus_group(&settings->corpus),
                       OPTION_GROUP("Training", train_rows, &settings->train),
                       OPTION_GROUP("Run", session_rows, &settings->session)}};
+}
+
+char *settings_text(const Settings *settings)
+{
+    const Options options = settings_options(settings);
+    return options_write_text(&options);
+}
+
+/* --- checks --- */
+
+/* Checkpoints store the settings as JSON, which is UTF-8; fail now rather than at the first
+ * checkpoint. */
+static bool check_names(const Settings *settings, Error *error)
+{
+    const char *names[] = {settings->train.corpus,      settings->corpus.valid,
+                           settings->corpus.test,       settings->corpus.tokenizer_file,
+                           settings->train.init,        settings->train.distill,
+                           settings->train.soft_targets};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const char *c = names[i]; c && *c;) {
+            size_t length = utf8_length(c, strlen(c));
+            if (length == 0)
+                return error_set(
+                    error,
+                    "%s: this file name is not UTF-8, and a checkpoint cannot store "
+                    "it; rename the file",
+                    names[i]);
+            c += length;
+        }
+    return true;
+}
+
+/* Each shard has a sequence of the batch at least, and each rank a shard. */
+static bool check_shards(const TrainOptions *train, Error *error)
+{
+    size_t ranks = ranks_count(), shards = train->shards ? train->shards : ranks;
+    if (shards > train->batch)
+        return error_set(
+            error,
+            "--shards %zu: more than the sequences of a batch (--batch %zu); give a "
+            "larger --batch, fewer --shards, or start fewer ranks",
+            shards, train->batch);
+    if (shards < ranks)
+        return error_set(
+            error, "--shards %zu: fewer shards than the %zu ranks; start at most %zu ranks",
+            shards, ranks, shards);
+    return true;
+}
+
+/* Settings that contradict one another. */
+static bool check_together(const Settings *settings, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    bool soft = train->soft_targets != NULL, cycles = train->length.cycles > 0;
+    const struct {
+        bool both;
+        const char *one, *other;
+    } pairs[] = {
+        {soft && train->distill, "--soft-targets", "--distill, which has another teacher"},
+        {soft && settings->model.logit_cap > 0, "--soft-targets", "--logit-cap"},
+        {cycles && train->average != AVERAGE_NONE, "--cycles",
+         "--average, since they average the weights at their ends"},
+        {cycles && train->patience > 0, "--cycles",
+         "--patience, since the validation loss rises at the start of each cycle"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].both)
+            return error_set(error, "%s cannot be combined with %s; omit one of them",
+                             pairs[i].one, pairs[i].other);
+    return true;
+}
+
+/* Refuses options on the command line that would have no effect. Presets may contain them. */
+static bool check_effects(const Settings *settings, const CommandLine *line, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD ||
+                    settings->corpus.tokenizer == TOKENIZER_WORDPUNCT;
+    bool is_constant = strcmp(schedule_name(train->length.schedule), "constant") == 0;
+    const struct {
+        const char *option;
+        bool effective;
+        const char *needs;
+    } rules[] = {
+        {"momentum", train->optimizer == OPTIMIZER_MUON, "--optimizer muon"},
+        {"average-from", train->average == AVERAGE_TAIL || train->average == AVERAGE_EMA,
+         "--average tail or ema"},
+        {"average-decay", train->average == AVERAGE_EMA, "--average ema"},
+        {"nan-limit", train->on_nan == ON_NAN_SKIP, "--on-nan skip"},
+        {"lr-floor", train->length.cycles > 0 || !is_constant,
+         "--cycles or a --schedule other than constant"},
+        {"epochs", train->length.steps == 0,
+         "--steps 0, since --steps decides when both are set"},
+        {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
+        {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
+        {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
+        {"ngram-dropout", settings->model.ngrams > 1, "--ngrams 2 or more"},
+        {"init-tokens", train->init != NULL, "--init"},
+        {"distill-share", train->distill || train->soft_targets, "--distill or --soft-targets"},
+        {"match-epochs", train->convert != NULL, "--convert"},
+        {"match-lr", train->convert && train->match_epochs > 0, "--convert and --match-epochs"},
+        {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (command_line_value(line, rules[i].option) && !rules[i].effective)
+            return error_set(error, "--%s has no effect here: it needs %s", rules[i].option,
+                             rules[i].needs);
+    return true;
+}
+
+bool settings_check(const Settings *settings, const CommandLine *line, Error *error)
+{
+    return check_names(settings, error) && check_together(settings, error) &&
+           check_shards(&settings->train, error) && check_effects(settings, line, error);
+}
+
+bool stop_after_read(StopAfter *stop, const char *text, Error *error)
+{
+    static const char units[] = "smh";
+    static const double seconds[] = {1, 60, 3600};
+    *stop = (StopAfter){0};
+    if (!text || !*text)
+        return true;
+    char *number = memory_copy_text(text), *last = number + strlen(number) - 1;
+    const char *unit = strchr(units, *last);
+    bool good;
+    if (unit) {
+        *last = '\0';
+        good = text_to_double(number, &stop->seconds) && stop->seconds > 0;
+        stop->seconds *= seconds[unit - units];
+    } else {
+        good = text_to_size(number, &stop->steps) && stop->steps > 0;
+    }
+    free(number);
+    return good || error_set(error,
+                             "--stop-after: '%s' is neither a number of steps nor a "
+                             "time such as 30s, 90m, 2h",
+                             text);
 }
