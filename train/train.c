@@ -59,7 +59,7 @@ static const About about = {
     .statuses = {{"128 + N",
                   "signal N ended the session (2 is Ctrl-C); the run is saved and can "
                   "be resumed"}},
-    .environment = {&about_terminal_size, &about_colour, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
 /* --- --attn help, --preset help --- */
@@ -121,14 +121,17 @@ static void print_kinds(const Options *options)
 static void print_presets(void)
 {
     Error error;
-    PresetLine *presets;
-    if (!preset_list(&presets, &error))
+    char **names;
+    if (!preset_list(&names, &error))
         die("%s", error.text);
     printf("Presets, recipes of settings; options on the command line override them:\n\n");
-    for (size_t i = 0; i < arrlenu(presets); i++)
-        printf("  %-10s %s\n", presets[i].name, presets[i].text);
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        char *text = preset_about(names[i]);
+        printf("  %-10s %s\n", names[i], text);
+        free(text);
+    }
     printf("\n--preset also takes a file, such as the settings.conf of a run directory.\n");
-    preset_list_free(presets);
+    text_lines_free(names);
 }
 
 /* --attn help and --preset help: prints the list and ends the program; else does nothing. */

@@ -70,7 +70,7 @@ static const About about = {
          "by bits per byte."},
     .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*",
                  "runs/* --html report.html"},
-    .environment = {&about_terminal_size, &about_colour, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not

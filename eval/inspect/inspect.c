@@ -61,7 +61,7 @@ static const About about = {
     .examples = {"--text 'the company said it would' runs/linear-ptb",
                  "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
                  "--html look.html runs/linear-ptb < text.txt"},
-    .environment = {&about_terminal_size, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_LOCALE},
 };
 
 /* --- the text --- */

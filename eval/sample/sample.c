@@ -80,7 +80,7 @@ static const About about = {
                  "--lines --json runs/linear-ptb <prompts.txt"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
                "the prompts and commands typed"}},
-    .environment = {&about_terminal_size, &about_colour, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
 /* --- prompts: an option, a file or standard input --- */

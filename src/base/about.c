@@ -7,16 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const AboutItem about_colour = {
-    "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};
-
-const AboutItem about_terminal_size = {
-    "COLUMNS, LINES", "the size of output that does not go to a terminal; 80 by 24 if unset"};
-
-const AboutItem about_locale = {
-    "LC_ALL, LC_CTYPE, LANG",
-    "the first of these that is set decides whether charts use UTF-8 characters or ASCII"};
-
 enum { WIDTH = 79, COLUMN = 26, CHOICES_IN_BRIEF = 8 };
 
 /* Prints a text at a column, behind its label or, if that is too long, below it. */

@@ -34,11 +34,24 @@ typedef struct About {
     AboutItem files[ABOUT_MOST];
     AboutItem statuses[ABOUT_MOST]; /* in addition to those of every program */
     const char *more;               /* below the short help: other things that it can list */
-    const AboutItem *environment[ABOUT_MOST];
+    AboutItem environment[ABOUT_MOST];
 } About;
 
 /* Environment variables that several programs read. */
-extern const AboutItem about_colour, about_terminal_size, about_locale;
+#define ABOUT_COLOUR                                                                \
+    {                                                                               \
+        "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb" \
+    }
+#define ABOUT_TERMINAL_SIZE                                                        \
+    {                                                                              \
+        "COLUMNS, LINES",                                                          \
+            "the size of output that does not go to a terminal; 80 by 24 if unset" \
+    }
+#define ABOUT_LOCALE                                                                           \
+    {                                                                                          \
+        "LC_ALL, LC_CTYPE, LANG", "the first of these that is set decides whether charts use " \
+                                  "UTF-8 characters or ASCII"                                  \
+    }
 
 /* Fills the targets of the groups: with the defaults, then with what was given. The rows of
  * --help and --version are added here. The caller frees the line with command_line_free, and

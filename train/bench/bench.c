@@ -155,7 +155,7 @@ static const About about = {
     .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
     .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
                "presets, relative to the program's directory"}},
-    .environment = {&about_terminal_size, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_LOCALE},
 };
 
 /* The help of one command. */
@@ -203,14 +203,8 @@ static void read_settings(const Options *options, const Command *command, int ar
         die_usage("one command is needed: gemm, train, attention, decode or scale");
     options_set_defaults(options);
     const char *preset = command_line_value(line, "preset");
-    char *path, *text = preset ? preset_text(preset, &path, &error) : NULL;
-    if (preset && (!text || !options_read_known(options, text, path, &error)))
-        die_usage("%s", error.text);
-    if (preset) {
-        free(text);
-        free(path);
-    }
-    if (!options_apply(options, line, &error))
+    if ((preset && !preset_read(options, preset, true, &error)) ||
+        !options_apply(options, line, &error))
         die_usage("%s", error.text);
     for (size_t g = 0; g < 2; g++)
         free((Option *)own.groups[g].options);

@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool read_preset(const Options *options, const char *name, Error *error)
-{
-    char *path, *text = preset_text(name, &path, error);
-    bool good = text && options_read_text(options, text, path, error);
-    free(text);
-    free(path);
-    return good;
-}
-
 /* --- a run to resume --- */
 
 /* Notes whether the command line changes the length. --epochs alone also takes a run to epochs
@@ -172,7 +163,7 @@ static bool read_init(Init *init, Settings *settings, const CommandLine *line, E
                 (!converts || apply_recipe(init, settings, name, other_text, error)) &&
                 adopt_shape(&options, &init->checkpoint, error) &&
                 (!inherits || adopt_tokenizer(&options, &init->checkpoint, error)) &&
-                (!preset || read_preset(&options, preset, error));
+                (!preset || preset_read(&options, preset, false, error));
     free(name);
     return good;
 }
@@ -282,7 +273,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     *init = (Init){0};
     options_set_defaults(&options);
     bool good = resumed ? read_resumed(&options, line, resumed, error)
-                        : (!preset || read_preset(&options, preset, error)) &&
+                        : (!preset || preset_read(&options, preset, false, error)) &&
                               read_init(init, settings, line, error);
     if (resumed)
         settings->before = (LengthBefore){.length = settings->train.length,
