@@ -7,13 +7,6 @@
 
 /* --- settings --- */
 
-static bool is_among(const char *name, const char *const *names)
-{
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names;
-}
-
 AdoptRole adopt_role(const Option *option)
 {
     static const char *const names[][16] = {
@@ -25,7 +18,7 @@ AdoptRole adopt_role(const Option *option)
         [ROLE_TRAINING] = {"word-dropout", "ngram-dropout", "input-dropout", "dropout",
                            "attn-dropout", "output-dropout", "zero-init"}};
     for (size_t role = 0; role < sizeof names / sizeof *names; role++)
-        if (is_among(option->name, names[role]))
+        if (text_is_among(option->name, names[role]))
             return (AdoptRole)role;
     return config_is_of_kinds(option) ? ROLE_OF_KIND : ROLE_UNKNOWN;
 }
@@ -35,7 +28,7 @@ bool adopt_sets_tokenizer(const char *name)
     static const char *const names[] = {"tokens",     "tokenizer-file", "lowercase",
                                         "vocab-size", "min-count",      "special-tokens",
                                         NULL};
-    return is_among(name, names);
+    return text_is_among(name, names);
 }
 
 /* Takes over the checkpoint's options of the tokenizer, or those of the model that are not for

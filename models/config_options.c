@@ -1,8 +1,8 @@
 /* The option rows of a model. */
 #include "models/config.h"
+#include "src/base/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
 OPTION_NAMES(tristate_name, "auto", "no", "yes");
@@ -203,9 +203,5 @@ bool config_is_of_kinds(const Option *option)
 
 bool config_kind_uses(const AttentionKind *kind, const char *name)
 {
-    size_t length = strlen(name);
-    for (const char *at = kind->uses; at && (at = strstr(at, name)); at += length)
-        if ((at == kind->uses || at[-1] == ' ') && (!at[length] || at[length] == ' '))
-            return true;
-    return false;
+    return text_is_listed(name, kind->uses);
 }

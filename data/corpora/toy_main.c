@@ -104,7 +104,6 @@ int main(int argc, char **argv)
         print_task(&options, line.operands[0]);
     else
         print_text(&options);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&group, &line);
     return EXIT_SUCCESS;
 }

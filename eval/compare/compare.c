@@ -145,8 +145,6 @@ int main(int argc, char **argv)
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);
-    options_free_texts(&group);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&group, &line);
     return EXIT_SUCCESS;
 }

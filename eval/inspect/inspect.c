@@ -185,9 +185,7 @@ int main(int argc, char **argv)
     inspection_free(&inspection);
     arrfree(ids);
     loaded_close(&loaded);
-    options_free_texts(&group);
-    command_line_free(&line);
     team_stop();
-    program_finish_output();
+    program_end(&group, &line);
     return 0;
 }

@@ -282,9 +282,7 @@ int main(int argc, char **argv)
     generate(&loaded, &options, &prompt, is_session(&settings, &prompt, &line),
              line.operands[0]);
     loaded_close(&loaded);
-    options_free_texts(&groups);
-    command_line_free(&line);
     team_stop();
-    program_finish_output();
+    program_end(&groups, &line);
     return 0;
 }

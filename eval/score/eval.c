@@ -317,8 +317,6 @@ int main(int argc, char **argv)
         score_runs(&options, line.operands, line.operands[options.runs]);
         team_stop();
     }
-    options_free_texts(&groups);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&groups, &line);
     return 0;
 }

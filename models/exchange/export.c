@@ -163,10 +163,8 @@ int main(int argc, char **argv)
         die("%s", error.text);
     if (!settings.gguf)
         print_usage(&settings, &loaded.model.config, line.operands[1]);
-    program_finish_output();
     loaded_close(&loaded);
-    options_free_texts(&group);
-    command_line_free(&line);
     team_stop();
+    program_end(&group, &line);
     return 0;
 }

@@ -91,10 +91,9 @@ int main(int argc, char **argv)
         !imported_save(&imported, storable(folder), run, &error))
         die("%s", error.text);
     print_model(&imported, run);
-    program_finish_output();
     imported_close(&imported);
     free(run);
-    command_line_free(&line);
     team_stop();
+    program_end(&(Options){0}, &line);
     return 0;
 }

@@ -131,10 +131,7 @@ static void put_description(const About *about)
     put(".SH DESCRIPTION\n\\fBlinnet\\-%\\fR %.\n", about->name, about->purpose);
     for (size_t i = 0; about->paragraphs[i]; i++)
         put(".PP\n\\&%\n", about->paragraphs[i]);
-    if (about->command)
-        put(".SH COMMANDS\n");
-    for (size_t i = 0; about->command && about->command(i).name; i++)
-        put_item(about->command(i));
+    put_items(".SH COMMANDS\n", about->commands);
 }
 
 static void put_examples(const About *about)

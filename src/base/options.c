@@ -80,20 +80,6 @@ OptionLine *options_in_order(const Options *options)
 
 /* --- unknown names --- */
 
-/* Whether the list of names, separated by blanks, has this one; - and _ count as equal. */
-static bool lists(const char *names, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-        bool same = strcspn(at, " ") == length;
-        for (size_t i = 0; same && i < length; i++)
-            same = at[i] == (name[i] == '_' ? '-' : name[i]);
-        if (same)
-            return true;
-    }
-    return false;
-}
-
 /* Names that other programs have for the choice of a graphics processor. */
 static const char of_gpus[] =
     "device devices gpu gpus cuda mps rocm accelerator num-gpus n-gpu n-gpus use-gpu use-cuda "
@@ -104,13 +90,13 @@ static bool unknown(const Options *options, const char *where, const char *dashe
 {
     const Option *also = NULL, *option;
     Nearest near = nearest_to(name);
-    if (lists(of_gpus, name))
+    if (text_is_listed(name, of_gpus))
         return error_set(error,
                          "%sunknown option '%s%s'; linnet runs on the CPU only: leave it out",
                          where, dashes, name);
     for (size_t i = 0; (option = option_at(options, i)); i++) {
         nearest_consider(&near, option->name);
-        if (!also && (lists(option->also, name) || lists(option->name, name)))
+        if (!also && (text_is_listed(name, option->also) || text_is_listed(name, option->name)))
             also = option;
     }
     if (also)

@@ -102,3 +102,10 @@ void program_finish_output(void)
     if (failed)
         die("could not write all of the standard output");
 }
+
+void program_end(const Options *options, CommandLine *line)
+{
+    options_free_texts(options);
+    command_line_free(line);
+    program_finish_output();
+}

@@ -29,8 +29,8 @@ typedef struct About {
      * for COMMAND; likewise for the values of options. */
     const char *synopses[ABOUT_MOST];
     const char *paragraphs[ABOUT_MOST];
-    AboutItem (*command)(size_t index); /* name NULL after the last; or NULL: no commands */
-    const char *examples[ABOUT_MOST];   /* again without the name */
+    AboutItem commands[ABOUT_MOST];
+    const char *examples[ABOUT_MOST]; /* again without the name */
     AboutItem files[ABOUT_MOST];
     AboutItem statuses[ABOUT_MOST]; /* in addition to those of every program */
     const char *more;               /* below the short help: other things that it can list */
@@ -54,8 +54,7 @@ typedef struct About {
     }
 
 /* Fills the targets of the groups: with the defaults, then with what was given. The rows of
- * --help and --version are added here. The caller frees the line with command_line_free, and
- * the texts with options_free_texts.
+ * --help and --version are added here. program_end frees the line and the texts.
  *
  * Whoever installs the program has it write its manual page by "--help=man OTHERS...", and its
  * completions by --help=bash and --help=zsh. */
@@ -69,6 +68,8 @@ void program_scan_command_line(const About *about, const Options *options, int a
 
 /* Waits until standard output has taken all that was printed: call it before leaving. */
 void program_finish_output(void);
+/* The end of a program: frees what its command line gave, and finishes the output. */
+void program_end(const Options *options, CommandLine *line);
 
 /* All print to stdout, from an stb_ds array of all options. The word is what followed --help:
  * "" for the common options, "all" for every option, anything else is searched for. The manual

@@ -32,11 +32,8 @@ static bool is_shown_elsewhere(const Option *option)
         "attn",    "layers",       "dim",         "heads", "ffn",         "corpus",
         "context", "epochs",       "steps",       "batch", "pos",         "tokens",
         "shards",  "warmup",       "eval-tokens", "init",  "init-tokens", "distill",
-        "convert", "match-epochs", "match-lr"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(option->name, names[i]) == 0)
-            return true;
-    return !option->stored;
+        "convert", "match-epochs", "match-lr",    NULL};
+    return !option->stored || text_is_among(option->name, names);
 }
 
 /* "name value" of the settings that differ from the defaults; NULL: none. */
