@@ -69,23 +69,6 @@ bool config_check_kind_options(const ModelConfig *config, Error *error)
     return true;
 }
 
-/* Sets options that a config built in code left at zero to their defaults. */
-static void fill_open(ModelConfig *config)
-{
-    if (config->attention.count == 0)
-        config->attention.count = 1;
-    const Options options = {{config_group(config)}};
-    const Option *option;
-    for (size_t i = 0; (option = option_at(&options, i)); i++) {
-        const void *field = option_field(&options, option);
-        bool open = (option->type == OPTION_SIZE && *(const size_t *)field == 0) ||
-                    (option->type == OPTION_REAL && *(const double *)field == 0);
-        Error error;
-        if (open && option->low > 0)
-            options_set(&options, option->name, option->fallback, "a default", &error);
-    }
-}
-
 /* None if all kinds encode positions themselves; otherwise RoPE, or learned where a kind or the
  * head dimension rules it out. */
 static size_t suitable_positions(const ModelConfig *config)
@@ -156,7 +139,6 @@ bool config_check_carrying(const ModelConfig *config, Error *error)
 
 bool config_check(ModelConfig *config, Error *error)
 {
-    fill_open(config);
     if (config->ffn == 0)
         config->ffn = 4 * config->dim;
     if (config->dim % config->heads != 0)

@@ -18,14 +18,13 @@ static const char *owner_name(const Option *option, size_t index)
     return NULL;
 }
 
-static const OptionOwners owners = {owner_name};
-
 #define FIELD(name)           offsetof(ModelConfig, name)
 #define DROPOUT(at, standard) OPTION_PROBABILITY(at, 0.95, standard)
 #define VARIANT               OPTION_FIXED, .section = "Architecture variants"
 #define REGULARISATION        OPTION_FIXED, .section = "Regularisation"
 /* An option of single attention kinds. */
-#define OF_KINDS OPTION_FIXED, .owners = &owners, .section = "Options of single attention kinds"
+#define OF_KINDS \
+    OPTION_FIXED, .owner = owner_name, .section = "Options of single attention kinds"
 
 /* clang-format off */
 static const Option rows[] = {
@@ -198,7 +197,7 @@ OptionGroup config_group(const ModelConfig *config)
 
 bool config_is_of_kinds(const Option *option)
 {
-    return option->owners == &owners;
+    return option->owner == owner_name;
 }
 
 bool config_kind_uses(const AttentionKind *kind, const char *name)

@@ -16,7 +16,7 @@ static ModelConfig shaped(const char *settings)
     config.attention = one_kind(0);
     config.tied = true;
     ck_assert_msg(options_read_text(&group, settings, "a shape", &error), "%s", error.text);
-    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    ck_assert_msg(support_check_config(&config, &error), "%s", error.text);
     return config;
 }
 

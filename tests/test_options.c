@@ -31,8 +31,6 @@ static const char *ringed_bird(const Option *option, size_t index)
     return index < COUNT(names) ? names[index] : NULL;
 }
 
-static const OptionOwners ringed_birds = {ringed_bird};
-
 /* clang-format off: a table reads best in rows */
 static const Option body_rows[] = {
     {.name = "eggs",
@@ -77,7 +75,7 @@ static const Option voice_rows[] = {
      .fallback = "no",
      .help = "on its legs",
      .section = "Of some birds",
-     .owners = &ringed_birds},
+     .owner = ringed_bird},
     {.name = "flies",
      .type = OPTION_FLAG,
      .offset = FIELD(flies),
@@ -344,10 +342,10 @@ START_TEST(kinds_accept_only_their_own_options)
         ck_assert_msg(config_is_of_kinds(option) == theirs, "%s", option->name);
         if (!theirs)
             continue;
-        ck_assert_msg(option->owners->name(option, 0), "no kind has --%s", option->name);
-        for (size_t k = 0; option->owners->name(option, k); k++) {
+        ck_assert_msg(option->owner(option, 0), "no kind has --%s", option->name);
+        for (size_t k = 0; option->owner(option, k); k++) {
             size_t kind = 0;
-            while (strcmp(attention_name(kind), option->owners->name(option, k)) != 0)
+            while (strcmp(attention_name(kind), option->owner(option, k)) != 0)
                 kind++;
             ck_assert(config_kind_uses(attention_find(kind), option->name));
         }

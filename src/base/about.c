@@ -35,7 +35,7 @@ static char *help_text(const Option *option, bool brief)
 {
     char *text = memory_copy_text("");
     option_append_owners(&text, option, "");
-    text_append(&text, "%s%.*s", option->owners ? ": " : "",
+    text_append(&text, "%s%.*s", option->owner ? ": " : "",
                 brief ? (int)strcspn(option->help, ";") : (int)strlen(option->help),
                 option->help);
     if (choice_count(option) <= CHOICES_IN_BRIEF || !brief)

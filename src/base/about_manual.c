@@ -90,7 +90,7 @@ static char *option_sentences(const Option *option)
     if (option->fallback && *option->fallback)
         text_append(&text, " Default: %s.", option->fallback);
     option_append_owners(&text, option, " For: ");
-    text_append(&text, option->owners ? "." : "");
+    text_append(&text, option->owner ? "." : "");
     return text;
 }
 

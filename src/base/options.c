@@ -45,8 +45,8 @@ void option_append_choices(char **text, const Option *option, const char *before
 
 void option_append_owners(char **text, const Option *option, const char *before)
 {
-    for (size_t i = 0; option->owners && option->owners->name(option, i); i++)
-        text_append(text, "%s%s", i ? ", " : before, option->owners->name(option, i));
+    for (size_t i = 0; option->owner && option->owner(option, i); i++)
+        text_append(text, "%s%s", i ? ", " : before, option->owner(option, i));
 }
 
 static bool has_section(const OptionLine *lines, const char *section)

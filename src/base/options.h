@@ -28,13 +28,7 @@ typedef struct Choices {
     size_t count, at[CHOICES_MOST];
 } Choices;
 
-/* The owners of an option that only some choices of another option use, such as the attention
- * kinds that have a --window. */
 typedef struct Option Option;
-typedef struct OptionOwners {
-    const char *(*name)(const Option *option, size_t index); /* NULL after the last */
-} OptionOwners;
-
 struct Option {
     const char *name;     /* typed after --, and the key in files */
     const char *argument; /* what the help calls its value: "N", "FILE"; NULL for flags */
@@ -55,8 +49,10 @@ struct Option {
      * the fixed ones cannot change when the run is resumed; those that can be extended, only
      * together with the length of the training. */
     bool stored, fixed, extends;
-    bool once;                  /* of one session: not repeated where the run continues */
-    const OptionOwners *owners; /* NULL: the option applies always */
+    bool once; /* of one session: not repeated where the run continues */
+    /* If only some choices of another option use it, such as the attention kinds that have a
+     * --window: the index-th of them, NULL after the last. */
+    const char *(*owner)(const Option *option, size_t index);
 };
 
 /* The parts of a row that say what its value is: the place of the field, the range, the

@@ -100,8 +100,7 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
                           checkpoint_extra(checkpoint, STEP_KEY), path);
         free(path);
     }
-    char *newest = good ? NULL : folder_newest_checkpoint(folder);
-    if (newest)
+    if (!good && found)
         *error = first;
     else if (!good && file_is_in(folder, CHECKPOINT_BEST))
         error_set(error,
@@ -114,7 +113,6 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
                   "--resume %s: there is no checkpoint in this directory; if it is a run that "
                   "ended before its first one, delete the directory and start again",
                   folder);
-    free(newest);
     return good;
 }
 

@@ -102,33 +102,22 @@ static bool apply_recipe(const Init *init, Settings *settings, const char *run, 
     free(settings->train.soft_targets); /* the teacher is RUN itself */
     settings->train.soft_targets = NULL;
     char *lr = text_format("%.9g", settings->train.length.lr / 5);
-    const struct {
-        const char *name, *value;
-    } changes[] = {{"convert", run},
-                   {"init", run},
-                   {"distill", run},
-                   {"init-tokens", "run"},
-                   {"distill-share", "1"},
-                   {"word-dropout", "0"}, /* a student under dropout overshoots */
-                   {"ngram-dropout", "0"},
-                   {"input-dropout", "0"},
-                   {"dropout", "0"},
-                   {"attn-dropout", "0"},
-                   {"output-dropout", "0"},
-                   {"match-epochs", "1"},
-                   {"match-lr", "1e-2"},
-                   {"lr", lr},
-                   {"epochs", "3"},
-                   {"steps", "0"},
-                   {"warmup", "auto"},
-                   {"patience", "0"},
-                   {"shards", "0"},
-                   {"valid", ""},
-                   {"test", ""}};
-    size_t count = sizeof changes / sizeof *changes - (other_text ? 0 : 2);
-    bool good = true;
-    for (size_t i = 0; good && i < count; i++)
-        good = options_set(&options, changes[i].name, changes[i].value, changes[i].name, error);
+    bool good = options_set(&options, "convert", run, "convert", error) &&
+                options_set(&options, "init", run, "init", error) &&
+                options_set(&options, "distill", run, "distill", error) &&
+                options_set(&options, "lr", lr, "lr", error) &&
+                options_read_text(&options,
+                                  "init-tokens = run\ndistill-share = 1\nmatch-epochs = 1\n"
+                                  "match-lr = 1e-2\nepochs = 3\nsteps = 0\nwarmup = auto\n"
+                                  "patience = 0\nshards = 0\n",
+                                  "--convert", error) &&
+                /* a student under dropout overshoots */
+                options_read_text(&options,
+                                  "word-dropout = 0\nngram-dropout = 0\ninput-dropout = 0\n"
+                                  "dropout = 0\nattn-dropout = 0\noutput-dropout = 0\n",
+                                  "--convert", error) &&
+                (!other_text ||
+                 options_read_text(&options, "valid =\ntest =\n", "--convert", error));
     free(lr);
     return good;
 }
