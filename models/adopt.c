@@ -20,7 +20,7 @@ AdoptRole adopt_role(const Option *option)
     for (size_t role = 0; role < sizeof names / sizeof *names; role++)
         if (text_is_among(option->name, names[role]))
             return (AdoptRole)role;
-    return config_is_of_kinds(option) ? ROLE_OF_KIND : ROLE_UNKNOWN;
+    return option->owner ? ROLE_OF_KIND : ROLE_UNKNOWN;
 }
 
 bool adopt_sets_tokenizer(const char *name)

@@ -44,7 +44,7 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
 
 bool config_has_option(const ModelConfig *config, const Option *option)
 {
-    bool has = !config_is_of_kinds(option);
+    bool has = !option->owner;
     for (size_t k = 0; k < config->attention.count; k++)
         has = has || config_kind_uses(config_kind(config, k), option->name);
     return has;

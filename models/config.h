@@ -86,9 +86,8 @@ bool config_check_carrying(const ModelConfig *config, Error *error);
 /* Fails if an option was set that none of the attention kinds uses. */
 bool config_check_kind_options(const ModelConfig *config, Error *error);
 
-/* Whether an option belongs to single kinds; whether a kind uses it; whether a model uses it
- * (general options, and those of its kinds). */
-bool config_is_of_kinds(const Option *option);
+/* Whether a kind uses an option of single kinds, which are those with an owner; whether a model
+ * uses an option (general options, and those of its kinds). */
 bool config_kind_uses(const AttentionKind *kind, const char *name);
 bool config_has_option(const ModelConfig *config, const Option *option);
 

@@ -195,11 +195,6 @@ OptionGroup config_group(const ModelConfig *config)
     return OPTION_GROUP("Model", rows, config);
 }
 
-bool config_is_of_kinds(const Option *option)
-{
-    return option->owner == owner_name;
-}
-
 bool config_kind_uses(const AttentionKind *kind, const char *name)
 {
     return text_is_listed(name, kind->uses);

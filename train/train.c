@@ -70,7 +70,7 @@ static void print_kind_options(const AttentionKind *kind, const Options *options
 {
     const Option *option;
     for (size_t i = 0; (option = option_at(options, i)); i++) {
-        if (!config_is_of_kinds(option) || !config_kind_uses(kind, option->name))
+        if (!config_kind_uses(kind, option->name))
             continue;
         const char *first = option->owner(option, 0);
         printf("%14s--%s%s%s: ", "", option->name, option->argument ? " " : "",

@@ -43,9 +43,7 @@ static const Option rows[] = {
      .help = "also write all weights as an SVG picture to this file"},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print all weights and predictions as JSON instead"},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads"},
+    {OPTION_THREADS(FIELD(threads), "1")},
 };
 /* clang-format on */
 

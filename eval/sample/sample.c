@@ -55,9 +55,7 @@ static const Option rows[] = {
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print one JSON object, for programs: texts, token ids, settings",
      .common = true},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads"},
+    {OPTION_THREADS(FIELD(threads), "1")},
 };
 /* clang-format on */
 

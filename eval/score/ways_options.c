@@ -35,10 +35,7 @@ static const Option reading_rows[] = {
      .help = "carry the recurrent state from one window to the next, in --batch streams; "
              "auto: as in training",
      .also = "stateful"},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads",
-     .common = true},
+    {OPTION_THREADS(FIELD(threads), "0"), .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),
      .help = "arithmetic of matrix products, as in training",

@@ -152,10 +152,8 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
 /* A settings file cannot hold blanks at the ends of a value. */
 static bool has_outer_blanks(const char *text)
 {
-    char *copy = memory_copy_text(text);
-    bool has = strcmp(text_trim(copy), text) != 0;
-    free(copy);
-    return has;
+    static const char blanks[] = " \t\r";
+    return *text && (strchr(blanks, *text) || strchr(blanks, text[strlen(text) - 1]));
 }
 
 static bool set_field(const Options *options, const Option *option, const char *value,

@@ -72,6 +72,9 @@ struct Option {
 #define OPTION_SWITCH(at, standard) .type = OPTION_FLAG, .offset = at, .fallback = standard
 #define OPTION_ONE_OF(what, at, names, standard) \
     .argument = what, .type = OPTION_CHOICE, .offset = at, .choice = names, .fallback = standard
+#define OPTION_THREADS(at, standard)                        \
+    .name = "threads", OPTION_WHOLE(at, 0, 1024, standard), \
+    .help = "CPU threads; 0: one per processor", .also = "num-threads"
 /* Defines a function that lists names, for the choices of a row; a semicolon follows. */
 #define OPTION_NAMES(function, ...)                                        \
     const char *function(size_t index)                                     \

@@ -84,10 +84,7 @@ static const Option rows[] = {
      .help = "timed repetitions after a warm-up; the median is reported (scale: the mean)",
      .also = "iterations iters",
      .common = true},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads",
-     .common = true},
+    {OPTION_THREADS(FIELD(threads), "0"), .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),
      .help = "arithmetic of matrix products",
@@ -135,7 +132,7 @@ static unsigned commands_with(const Option *option, bool of_model)
         if (strcmp(some[i].name, option->name) == 0 ||
             (option->section && strcmp(some[i].name, option->section) == 0))
             return some[i].commands;
-    return !of_model ? ALL : config_is_of_kinds(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
+    return !of_model ? ALL : option->owner ? ATTENTION | WITH_MODEL : WITH_MODEL;
 }
 
 /* The rows of a group that a command has; the caller frees them. */
