@@ -2,8 +2,6 @@
 #include "models/config.h"
 #include "src/base/text.h"
 
-#include <stdlib.h>
-
 static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
 OPTION_NAMES(tristate_name, "auto", "no", "yes");
 static OPTION_NAMES(convolution_name, "auto", "no", "yes", "residual");

@@ -4,7 +4,6 @@
 #include "data/tokens/encode.h"
 #include "data/corpora/pieces.h"
 #include "data/tokenizers/tokenizers.h"
-#include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/program.h"
 #include "src/math/team.h"

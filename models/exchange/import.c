@@ -7,7 +7,6 @@
 #include "src/math/team.h"
 #include "src/base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
