@@ -7,13 +7,6 @@
 
 /* --- settings --- */
 
-static bool is_among(const char *name, const char *const *names)
-{
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names;
-}
-
 /* What options of a model mean for weights that are taken over. All others add or drop tensors,
  * rows of positions or parameters of single kinds. */
 static const char *const shape[] = {"layers", "dim",      "heads",    "ffn", "norm",
@@ -30,21 +23,23 @@ bool adopt_sets_tokenizer(const char *name)
     static const char *const names[] = {"tokens",     "tokenizer-file", "lowercase",
                                         "vocab-size", "min-count",      "special-tokens",
                                         NULL};
-    return is_among(name, names);
+    return text_is_among(name, names);
 }
 
-bool adopt_settings(const OptionGroup *groups, size_t count, const Checkpoint *from,
-                    bool tokenizer, Error *error)
+bool adopt_settings(const Options *options, const Checkpoint *from, bool tokenizer,
+                    Error *error)
 {
-    const OptionGroup sources[] = {config_group(&from->config), corpus_group(&from->corpus)};
+    const Options sources[] = {{{config_group(&from->config)}},
+                               {{corpus_group(&from->corpus)}}};
+    const Option *option;
     bool good = true;
     for (size_t s = 0; s < (tokenizer ? 2 : 1); s++)
-        for (size_t i = 0; good && i < sources[s].count; i++) {
-            const Option *option = &sources[s].options[i];
-            if (s == 0 ? is_among(option->name, training) : !adopt_sets_tokenizer(option->name))
+        for (size_t i = 0; good && (option = option_at(&sources[s], i)); i++) {
+            if (s == 0 ? text_is_among(option->name, training)
+                       : !adopt_sets_tokenizer(option->name))
                 continue;
             char *value = option_value(&sources[s], option);
-            good = options_set(groups, count, option->name, value, option->name, error);
+            good = options_set(options, option->name, value, option->name, error);
             free(value);
         }
     return good;
@@ -159,11 +154,11 @@ bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from)
 static bool same_options(const ModelConfig *config, const Checkpoint *from,
                          const char *const *names, Error *error)
 {
-    const OptionGroup new = config_group(config), old = config_group(&from->config);
+    const Options new = {{config_group(config)}}, old = {{config_group(&from->config)}};
+    const Option *option;
     bool same = true;
-    for (size_t i = 0; same && i < new.count; i++) {
-        const Option *option = &new.options[i];
-        if (names ? !is_among(option->name, names) : !config_is_of_kinds(option))
+    for (size_t i = 0; same && (option = option_at(&new, i)); i++) {
+        if (names ? !text_is_among(option->name, names) : !option->owner)
             continue;
         char *value = option_value(&new, option), *before = option_value(&old, option);
         same = strcmp(value, before) == 0;
@@ -250,12 +245,12 @@ static void append_parts(char **text, const ModelConfig *config, const Checkpoin
 /* Lists the settings that change what the same weights compute. */
 static void append_changes(char **text, const ModelConfig *config, const Checkpoint *from)
 {
-    const OptionGroup new = config_group(config), old = config_group(&from->config);
+    const Options new = {{config_group(config)}}, old = {{config_group(&from->config)}};
+    const Option *option;
     char *changes = NULL;
-    for (size_t i = 0; i < new.count; i++) {
-        const Option *option = &new.options[i];
-        bool counts = is_among(option->name, function) ||
-                      (config_is_of_kinds(option) && config_has_option(config, option) &&
+    for (size_t i = 0; (option = option_at(&new, i)); i++) {
+        bool counts = text_is_among(option->name, function) ||
+                      (option->owner && config_has_option(config, option) &&
                        config_has_option(&from->config, option));
         char *value = option_value(&new, option), *before = option_value(&old, option);
         if (counts && strcmp(value, before) != 0)

@@ -24,8 +24,8 @@
 
 /* Sets the options of a model, and if wanted those of its tokenizer, to the checkpoint's.
  * Regularisation and what only concerns training stay as they are. */
-bool adopt_settings(const OptionGroup *groups, size_t count, const Checkpoint *from,
-                    bool tokenizer, Error *error);
+bool adopt_settings(const Options *options, const Checkpoint *from, bool tokenizer,
+                    Error *error);
 /* Whether the option of this name is one of the tokenizer. */
 bool adopt_sets_tokenizer(const char *name);
 

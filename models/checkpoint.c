@@ -12,12 +12,9 @@
 #define CARRIED  "carried"
 #define WORDS    "vocab"
 
-/* The settings that define a model: its options and those of its text. */
-enum { GROUPS = 2 };
-static char *settings_text(const ModelConfig *config, const CorpusOptions *corpus)
+Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpus)
 {
-    const OptionGroup groups[GROUPS] = {config_group(config), corpus_group(corpus)};
-    return options_write_text(groups, GROUPS);
+    return (Options){{config_group(config), corpus_group(corpus)}};
 }
 
 /* --- saving --- */
@@ -60,7 +57,8 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     add_array(&records, WORDS, TENSOR_U8, size, words);
     if (content->carried)
         add_array(&records, CARRIED, TENSOR_REAL, content->carried_reals, content->carried);
-    char *settings = settings_text(&model->config, content->corpus);
+    const Options options = checkpoint_options(&model->config, content->corpus);
+    char *settings = options_write_text(&options);
     char *start = text_format("%d", (int)content->vocabulary->start);
     MetadataPair *metadata = NULL;
     arrput(metadata, ((MetadataPair){"linnet", LINNET_VERSION}));
@@ -86,15 +84,15 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
 
 static bool read_settings(Checkpoint *c, Error *error)
 {
-    const OptionGroup groups[GROUPS] = {config_group(&c->config), corpus_group(&c->corpus)};
+    const Options options = checkpoint_options(&c->config, &c->corpus);
     const char *settings = safetensors_metadata(&c->file, SETTINGS_KEY);
     if (!settings)
         return error_set(error, "%s: a safetensors file, but not a linnet checkpoint",
                          c->file.path);
     char *where = text_format("%s: settings", c->file.path);
-    options_set_defaults(groups, GROUPS);
+    options_set_defaults(&options);
     Error why;
-    bool good = options_read_text(groups, GROUPS, settings, where, error);
+    bool good = options_read_text(&options, settings, where, error);
     free(where);
     if (good && !config_check(&c->config, &why))
         good = error_set(error, "%s: settings: %s", c->file.path, why.text);
@@ -206,9 +204,8 @@ bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
 
 void checkpoint_close(Checkpoint *checkpoint)
 {
-    const OptionGroup groups[GROUPS] = {config_group(&checkpoint->config),
-                                        corpus_group(&checkpoint->corpus)};
-    options_free_texts(groups, GROUPS);
+    const Options options = checkpoint_options(&checkpoint->config, &checkpoint->corpus);
+    options_free_texts(&options);
     vocabulary_free(&checkpoint->vocabulary);
     param_table_free(&checkpoint->table);
     safetensors_close(&checkpoint->file);

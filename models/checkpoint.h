@@ -37,6 +37,8 @@ typedef struct Checkpoint {
  * settings; loading checks types and values, and the shapes of moments and averages. */
 bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error);
 void checkpoint_close(Checkpoint *checkpoint);
+/* The settings that define a model: its options and those of its text. */
+Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpus);
 
 /* Loads tensors into buffers (table.total); all but the weights may be NULL. */
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,

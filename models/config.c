@@ -8,6 +8,12 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer)
     return attention_find(config->attention.at[layer % config->attention.count]);
 }
 
+char *config_attention(const ModelConfig *config)
+{
+    const Options options = {{config_group(config)}};
+    return option_value(&options, option_find(&options, "attn"));
+}
+
 static bool enabled(size_t part, bool kind_wants)
 {
     return part == TRISTATE_AUTO ? kind_wants : part != TRISTATE_NO;
@@ -38,7 +44,7 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
 
 bool config_has_option(const ModelConfig *config, const Option *option)
 {
-    bool has = !config_is_of_kinds(option);
+    bool has = !option->owner;
     for (size_t k = 0; k < config->attention.count; k++)
         has = has || config_kind_uses(config_kind(config, k), option->name);
     return has;
@@ -47,34 +53,17 @@ bool config_has_option(const ModelConfig *config, const Option *option)
 /* Refuses options of attention kinds that the model does not have. */
 bool config_check_kind_options(const ModelConfig *config, Error *error)
 {
-    const OptionGroup group = config_group(config);
-    for (size_t i = 0; i < group.count; i++) {
-        const Option *option = &group.options[i];
-        if (config_has_option(config, option) || option_has_default(&group, option))
+    const Options options = {{config_group(config)}};
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&options, i)); i++) {
+        if (config_has_option(config, option) || option_has_default(&options, option))
             continue;
-        char *kinds = option_value(&group, &group.options[0]);
+        char *kinds = config_attention(config);
         error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
         free(kinds);
         return false;
     }
     return true;
-}
-
-/* Sets options that a config built in code left at zero to their defaults. */
-static void fill_open(ModelConfig *config)
-{
-    if (config->attention.count == 0)
-        config->attention.count = 1;
-    const OptionGroup group = config_group(config);
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
-        const void *field = option_field(&group, option);
-        bool open = (option->type == OPTION_SIZE && *(const size_t *)field == 0) ||
-                    (option->type == OPTION_REAL && *(const double *)field == 0);
-        Error error;
-        if (open && option->low > 0)
-            options_set(&group, 1, option->name, option->fallback, "a default", &error);
-    }
 }
 
 /* None if all kinds encode positions themselves; otherwise RoPE, or learned where a kind or the
@@ -139,7 +128,6 @@ bool config_check_carrying(const ModelConfig *config, Error *error)
 
 bool config_check(ModelConfig *config, Error *error)
 {
-    fill_open(config);
     if (config->ffn == 0)
         config->ffn = 4 * config->dim;
     if (config->dim % config->heads != 0)

@@ -53,8 +53,6 @@ typedef struct ModelConfig {
     size_t vocabulary; /* not an option: set from the corpus */
 } ModelConfig;
 
-extern const Option model_option_rows[];
-extern const size_t model_option_count;
 /* The rows and the config that they describe. */
 OptionGroup config_group(const ModelConfig *config);
 
@@ -73,6 +71,8 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer);
 /* Pairs of features of a head that RoPE rotates; config_check refuses 0. */
 size_t config_rotating_pairs(const ModelConfig *config);
 
+/* Its attention kinds, as --attn names them; the caller frees. */
+char *config_attention(const ModelConfig *config);
 const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
 /* Which optional parts a layer has. */
 bool config_convolves(const ModelConfig *config, size_t layer);
@@ -86,9 +86,8 @@ bool config_check_carrying(const ModelConfig *config, Error *error);
 /* Fails if an option was set that none of the attention kinds uses. */
 bool config_check_kind_options(const ModelConfig *config, Error *error);
 
-/* Whether an option belongs to single kinds; whether a kind uses it; whether a model uses it
- * (general options, and those of its kinds). */
-bool config_is_of_kinds(const Option *option);
+/* Whether a kind uses an option of single kinds, which are those with an owner; whether a model
+ * uses an option (general options, and those of its kinds). */
 bool config_kind_uses(const AttentionKind *kind, const char *name);
 bool config_has_option(const ModelConfig *config, const Option *option);
 

@@ -1,8 +1,6 @@
 /* The option rows of a model. */
 #include "models/config.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "src/base/text.h"
 
 static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
 OPTION_NAMES(tristate_name, "auto", "no", "yes");
@@ -18,15 +16,16 @@ static const char *owner_name(const Option *option, size_t index)
     return NULL;
 }
 
-static const OptionOwners owners = {owner_name};
-
 #define FIELD(name)           offsetof(ModelConfig, name)
 #define DROPOUT(at, standard) OPTION_PROBABILITY(at, 0.95, standard)
+#define VARIANT               OPTION_FIXED, .section = "Architecture variants"
+#define REGULARISATION        OPTION_FIXED, .section = "Regularisation"
 /* An option of single attention kinds. */
-#define OF_KINDS OPTION_FIXED, .owners = &owners, .section = "Options of single attention kinds"
+#define OF_KINDS \
+    OPTION_FIXED, .owner = owner_name, .section = "Options of single attention kinds"
 
 /* clang-format off */
-const Option model_option_rows[] = {
+static const Option rows[] = {
     {.name = "attn", .argument = "KIND", .type = OPTION_CHOICES,
      .offset = FIELD(attention), .fallback = "softmax", .choice = attention_name,
      OPTION_FIXED,
@@ -56,120 +55,93 @@ const Option model_option_rows[] = {
              "n-ctx n-positions bptt window-size",
      .common = true},
     {.name = "pos", OPTION_ONE_OF("KIND", FIELD(positions), position_name, "auto"),
-     OPTION_FIXED,
+     VARIANT,
      .help = "position encoding; rotary is RoPE; auto: what suits the attention kind",
-     .also = "position position-encoding positional-encoding rope position-embedding-type",
-     .section = "Architecture variants"},
-    {.name = "rope-base", OPTION_NUMBER(FIELD(rope_base), 1, 1e9, "10000"), OPTION_FIXED,
+     .also = "position position-encoding positional-encoding rope position-embedding-type"},
+    {.name = "rope-base", OPTION_NUMBER(FIELD(rope_base), 1, 1e9, "10000"), VARIANT,
      .help = "base of RoPE's frequencies",
-     .also = "rope-theta rotary-base rotary-emb-base",
-     .section = "Architecture variants"},
-    {.name = "rope-share", OPTION_NUMBER(FIELD(rope_share), 0.001, 1, "1"), OPTION_FIXED,
+     .also = "rope-theta rotary-base rotary-emb-base"},
+    {.name = "rope-share", OPTION_NUMBER(FIELD(rope_share), 0.001, 1, "1"), VARIANT,
      .help = "share of each head's features that RoPE rotates; the others pass unrotated",
-     .also = "rotary-pct partial-rotary-factor rotary-dim rope-fraction",
-     .section = "Architecture variants"},
-    {.name = "norm", OPTION_ONE_OF("PLACE", FIELD(norm), norm_name, "pre"), OPTION_FIXED,
+     .also = "rotary-pct partial-rotary-factor rotary-dim rope-fraction"},
+    {.name = "norm", OPTION_ONE_OF("PLACE", FIELD(norm), norm_name, "pre"), VARIANT,
      .help = "norm before each sublayer (pre) or after its residual sum (post)",
-     .also = "norm-type normalization",
-     .section = "Architecture variants"},
-    {.name = "parallel", OPTION_SWITCH(FIELD(parallel), "no"), OPTION_FIXED,
+     .also = "norm-type normalization"},
+    {.name = "parallel", OPTION_SWITCH(FIELD(parallel), "no"), VARIANT,
      .help = "parallel residual, as in GPT-J and GPT-NeoX: attention and MLP of a layer read "
              "the same state; needs --norm pre",
-     .also = "parallel-residual use-parallel-residual parallel-attention parallel-block",
-     .section = "Architecture variants"},
-    {.name = "rms-norm", OPTION_SWITCH(FIELD(rms_norm), "no"), OPTION_FIXED,
+     .also = "parallel-residual use-parallel-residual parallel-attention parallel-block"},
+    {.name = "rms-norm", OPTION_SWITCH(FIELD(rms_norm), "no"), VARIANT,
      .help = "RMSNorm in place of LayerNorm, without biases",
-     .also = "rmsnorm use-rmsnorm rms-normalization",
-     .section = "Architecture variants"},
-    {.name = "norm-eps", OPTION_NUMBER(FIELD(norm_eps), 1e-12, 1, "1e-05"), OPTION_FIXED,
+     .also = "rmsnorm use-rmsnorm rms-normalization"},
+    {.name = "norm-eps", OPTION_NUMBER(FIELD(norm_eps), 1e-12, 1, "1e-05"), VARIANT,
      .help = "epsilon of LayerNorm and RMSNorm, added to the variance or mean square",
-     .also = "layer-norm-eps layer-norm-epsilon rms-norm-eps layernorm-epsilon",
-     .section = "Architecture variants"},
-    {.name = "bias", OPTION_SWITCH(FIELD(bias), "yes"), OPTION_FIXED,
+     .also = "layer-norm-eps layer-norm-epsilon rms-norm-eps layernorm-epsilon"},
+    {.name = "bias", OPTION_SWITCH(FIELD(bias), "yes"), VARIANT,
      .help = "biases of LayerNorm and of the linear layers of attention and MLP; gates of "
              "attention kinds always have theirs",
-     .also = "use-bias linear-bias attention-bias mlp-bias add-bias-linear",
-     .section = "Architecture variants"},
+     .also = "use-bias linear-bias attention-bias mlp-bias add-bias-linear"},
     {.name = "act", OPTION_ONE_OF("KIND", FIELD(activation), activation_name, "relu2"),
-     OPTION_FIXED,
+     VARIANT,
      .help = "activation function of the MLP; gelu is the tanh approximation, gelu-erf exact",
-     .also = "activation activation-function hidden-act act-fn",
-     .section = "Architecture variants"},
-    {.name = "tied", OPTION_SWITCH(FIELD(tied), "yes"), OPTION_FIXED,
+     .also = "activation activation-function hidden-act act-fn"},
+    {.name = "tied", OPTION_SWITCH(FIELD(tied), "yes"), VARIANT,
      .help = "tie input and output embeddings",
-     .also = "tie-weights tie-word-embeddings weight-tying tie-embeddings",
-     .section = "Architecture variants"},
+     .also = "tie-weights tie-word-embeddings weight-tying tie-embeddings"},
     {.name = "head-bias", OPTION_ONE_OF("KIND", FIELD(head_bias), head_bias_name, "unigram"),
-     OPTION_FIXED,
+     VARIANT,
      .help = "bias of the output logits; unigram: initialised from the token frequencies",
-     .also = "output-bias lm-head-bias",
-     .section = "Architecture variants"},
-    {.name = "ngrams", OPTION_WHOLE(FIELD(ngrams), 1, 16, "1"), OPTION_FIXED,
+     .also = "output-bias lm-head-bias"},
+    {.name = "ngrams", OPTION_WHOLE(FIELD(ngrams), 1, 16, "1"), VARIANT,
      .help = "also embed the last 2 to N tokens together (hashed n-gram embeddings); 1: off",
-     .also = "n-gram ngram ngram-embeddings bigram-hash",
-     .section = "Architecture variants"},
-    {.name = "ngram-rows", OPTION_WHOLE(FIELD(ngram_rows), 1, 1 << 24, "16384"), OPTION_FIXED,
+     .also = "n-gram ngram ngram-embeddings bigram-hash"},
+    {.name = "ngram-rows", OPTION_WHOLE(FIELD(ngram_rows), 1, 1 << 24, "16384"), VARIANT,
      .help = "rows of the table of n-gram embeddings, which n-grams of all lengths share",
-     .also = "ngram-buckets ngram-vocab-size hash-buckets",
-     .section = "Architecture variants"},
-    {.name = "logit-cap", OPTION_NUMBER(FIELD(logit_cap), 0, 40, "0"), OPTION_FIXED,
+     .also = "ngram-buckets ngram-vocab-size hash-buckets"},
+    {.name = "logit-cap", OPTION_NUMBER(FIELD(logit_cap), 0, 40, "0"), VARIANT,
      .help = "logit soft-capping: X tanh(logit / X); 0: off",
-     .also = "logit-softcap softcap final-logit-softcapping logit-soft-cap",
-     .section = "Architecture variants"},
-    {.name = "zero-init", OPTION_SWITCH(FIELD(zero_init), "yes"), OPTION_FIXED,
-     .help = "zero-initialise the output projections of attention and MLP",
-     .section = "Architecture variants"},
-    {.name = "qk-norm", OPTION_SWITCH(FIELD(qk_norm), "yes"), OPTION_FIXED,
+     .also = "logit-softcap softcap final-logit-softcapping logit-soft-cap"},
+    {.name = "zero-init", OPTION_SWITCH(FIELD(zero_init), "yes"), VARIANT,
+     .help = "zero-initialise the output projections of attention and MLP"},
+    {.name = "qk-norm", OPTION_SWITCH(FIELD(qk_norm), "yes"), VARIANT,
      .help = "QK-norm: RMSNorm of each head's queries and keys, with a learned gain per head",
-     .also = "qk-layernorm qk-layer-norm",
-     .section = "Architecture variants"},
-    {.name = "value-residual", OPTION_SWITCH(FIELD(value_residual), "no"), OPTION_FIXED,
+     .also = "qk-layernorm qk-layer-norm"},
+    {.name = "value-residual", OPTION_SWITCH(FIELD(value_residual), "no"), VARIANT,
      .help = "value residual (ResFormer): mix the first layer's values into later layers",
-     .also = "resformer",
-     .section = "Architecture variants"},
-    {.name = "word-dropout", DROPOUT(FIELD(word_dropout), "0"), OPTION_FIXED,
+     .also = "resformer"},
+    {.name = "word-dropout", DROPOUT(FIELD(word_dropout), "0"), REGULARISATION,
      .help = "embedding dropout by word type (AWD-LSTM): zero these words for a whole batch",
-     .also = "embedding-dropout dropoute",
-     .section = "Regularisation"},
-    {.name = "ngram-dropout", DROPOUT(FIELD(ngram_dropout), "0"), OPTION_FIXED,
-     .help = "zero rows of the table of n-gram embeddings (--ngrams) for a whole batch",
-     .section = "Regularisation"},
-    {.name = "input-dropout", DROPOUT(FIELD(input_dropout), "0.1"), OPTION_FIXED,
+     .also = "embedding-dropout dropoute"},
+    {.name = "ngram-dropout", DROPOUT(FIELD(ngram_dropout), "0"), REGULARISATION,
+     .help = "zero rows of the table of n-gram embeddings (--ngrams) for a whole batch"},
+    {.name = "input-dropout", DROPOUT(FIELD(input_dropout), "0.1"), REGULARISATION,
      .help = "dropout probability of the embeddings",
-     .also = "embd-pdrop emb-dropout dropouti",
-     .section = "Regularisation"},
-    {.name = "dropout", DROPOUT(FIELD(dropout), "0"), OPTION_FIXED,
+     .also = "embd-pdrop emb-dropout dropouti"},
+    {.name = "dropout", DROPOUT(FIELD(dropout), "0"), REGULARISATION,
      .help = "dropout probability of both residual branches, attention and MLP",
      .also = "resid-pdrop residual-dropout hidden-dropout",
-     .section = "Regularisation",
      .common = true},
-    {.name = "attn-dropout", DROPOUT(FIELD(attention_dropout), "0"), OPTION_FIXED,
+    {.name = "attn-dropout", DROPOUT(FIELD(attention_dropout), "0"), REGULARISATION,
      .help = "dropout probability of the attention weights; only for softmax, softmax1, fox, "
              "window, strided, fixed, linformer and pooled",
-     .also = "attn-pdrop attention-dropout",
-     .section = "Regularisation"},
-    {.name = "output-dropout", DROPOUT(FIELD(output_dropout), "0.1"), OPTION_FIXED,
-     .help = "dropout probability before the output head",
-     .section = "Regularisation"},
+     .also = "attn-pdrop attention-dropout"},
+    {.name = "output-dropout", DROPOUT(FIELD(output_dropout), "0.1"), REGULARISATION,
+     .help = "dropout probability before the output head"},
     {.name = "conv", OPTION_ONE_OF("WHEN", FIELD(convolution), convolution_name, "auto"),
-     OPTION_FIXED,
+     VARIANT,
      .help = "causal depthwise convolution of width 4 on queries, keys and values, then "
              "SiLU; residual: added to its input, without SiLU",
-     .also = "short-conv use-short-conv conv-size",
-     .section = "Architecture variants"},
+     .also = "short-conv use-short-conv conv-size"},
     {.name = "head-norm", OPTION_ONE_OF("WHEN", FIELD(head_norm), tristate_name, "auto"),
-     OPTION_FIXED,
+     VARIANT,
      .help = "RMSNorm of each head's output (RetNet's group norm)",
-     .also = "group-norm output-norm",
-     .section = "Architecture variants"},
-    {.name = "out-gate", OPTION_ONE_OF("WHEN", FIELD(gate), tristate_name, "auto"), OPTION_FIXED,
+     .also = "group-norm output-norm"},
+    {.name = "out-gate", OPTION_ONE_OF("WHEN", FIELD(gate), tristate_name, "auto"), VARIANT,
      .help = "gate the attention output",
-     .also = "gate output-gate use-gate",
-     .section = "Architecture variants"},
-    {.name = "head-gate", OPTION_SWITCH(FIELD(head_gate), "no"), OPTION_FIXED,
+     .also = "gate output-gate use-gate"},
+    {.name = "head-gate", OPTION_SWITCH(FIELD(head_gate), "no"), VARIANT,
      .help = "scale each head's output by a sigmoid gate, which starts at 1 (modded-nanogpt)",
-     .also = "attn-gate attention-gate gated-attention",
-     .section = "Architecture variants"},
+     .also = "attn-gate attention-gate gated-attention"},
     {.name = "carry-state", OPTION_SWITCH(FIELD(carry_state), "no"), OPTION_FIXED,
      .help = "carry the recurrent state from one context window to the next (truncated "
              "BPTT); for kinds whose state decays or is bounded (see --attn help)",
@@ -215,23 +187,13 @@ const Option model_option_rows[] = {
      .also = "allow-neg-eigval neg-eigval"},
 };
 /* clang-format on */
-const size_t model_option_count = sizeof model_option_rows / sizeof *model_option_rows;
 
 OptionGroup config_group(const ModelConfig *config)
 {
-    return OPTION_GROUP("Model", model_option_rows, config);
-}
-
-bool config_is_of_kinds(const Option *option)
-{
-    return option->owners == &owners;
+    return OPTION_GROUP("Model", rows, config);
 }
 
 bool config_kind_uses(const AttentionKind *kind, const char *name)
 {
-    size_t length = strlen(name);
-    for (const char *at = kind->uses; at && (at = strstr(at, name)); at += length)
-        if ((at == kind->uses || at[-1] == ' ') && (!at[length] || at[length] == ' '))
-            return true;
-    return false;
+    return text_is_listed(name, kind->uses);
 }

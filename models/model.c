@@ -234,12 +234,6 @@ void model_free(Model *model)
     *model = (Model){0};
 }
 
-char *model_attention(const Model *model)
-{
-    const OptionGroup group = config_group(&model->config);
-    return option_value(&group, option_find(&group, 1, "attn", NULL));
-}
-
 bool model_is_endless(const Model *model)
 {
     const ModelConfig *config = &model->config;

@@ -110,8 +110,6 @@ typedef struct Model {
 void model_make(Model *model, const ModelConfig *config);
 void model_free(Model *model);
 
-/* The name of the attention kind, or several joined by +. The caller frees it. */
-char *model_attention(const Model *model);
 /* Whether every layer decodes in constant memory and time per token. */
 bool model_is_endless(const Model *model);
 

@@ -1,7 +1,6 @@
 #include "models/preset.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
-#include "src/base/memory.h"
 #include "src/base/text.h"
 
 #include <dirent.h>
@@ -17,34 +16,15 @@ static int is_preset(const struct dirent *entry)
     return text_ends_in(entry->d_name, ENDING);
 }
 
-/* "# what it is" -> "what it is". */
-static char *first_comment(const char *path)
-{
-    char *text;
-    size_t size;
-    Error error;
-    if (!file_read(path, MOST, &text, &size, &error))
-        return memory_copy_text("");
-    char *line = text + (text[0] == '#');
-    line[strcspn(line, "\n")] = '\0';
-    char *comment = memory_copy_text(text[0] == '#' ? text_trim(line) : "");
-    free(text);
-    return comment;
-}
-
-bool preset_list(PresetLine **presets, Error *error)
+bool preset_list(char ***names, Error *error)
 {
     char *folder = file_shipped_folder("models");
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, is_preset, alphasort);
-    *presets = NULL;
+    *names = NULL;
     for (int i = 0; i < count; i++) {
-        char *path = file_join(folder, entries[i]->d_name);
-        PresetLine preset = {.name = memory_copy_text(entries[i]->d_name),
-                             .text = first_comment(path)};
-        preset.name[strlen(preset.name) - strlen(ENDING)] = '\0';
-        arrput(*presets, preset);
-        free(path);
+        size_t length = strlen(entries[i]->d_name) - strlen(ENDING);
+        arrput(*names, text_format("%.*s", (int)length, entries[i]->d_name));
         free(entries[i]);
     }
     free(entries);
@@ -54,23 +34,14 @@ bool preset_list(PresetLine **presets, Error *error)
     return count >= 0;
 }
 
-void preset_list_free(PresetLine *presets)
+static bool fail_unknown(const char *name, const char *folder, Error *error)
 {
-    for (size_t i = 0; i < arrlenu(presets); i++) {
-        free(presets[i].name);
-        free(presets[i].text);
-    }
-    arrfree(presets);
-}
-
-static void explain_unknown(const char *name, const char *folder, Error *error)
-{
-    PresetLine *presets;
+    char **names;
     Error ignored;
     Nearest near = nearest_to(name);
-    if (preset_list(&presets, &ignored))
-        for (size_t i = 0; i < arrlenu(presets); i++)
-            nearest_consider(&near, presets[i].name);
+    if (preset_list(&names, &ignored))
+        for (size_t i = 0; i < arrlenu(names); i++)
+            nearest_consider(&near, names[i]);
     if (near.best)
         error_set(error, "--preset %s: no such preset or file; did you mean '%s'?", name,
                   near.best);
@@ -79,19 +50,44 @@ static void explain_unknown(const char *name, const char *folder, Error *error)
                   "--preset %s: no such file, and no %s" ENDING
                   " in %s; --preset help lists the presets",
                   name, name, folder);
-    preset_list_free(presets);
+    text_lines_free(names);
+    return false;
 }
 
-char *preset_text(const char *name, char **path, Error *error)
+/* Reads the file and sets its path; the caller frees both. */
+static bool read_file(const char *name, char **path, char **text, Error *error)
 {
-    char *folder = file_shipped_folder("models"), *text = NULL;
-    bool is_file = file_exists(name) && !file_is_folder(name);
     size_t size;
-    *path = is_file ? memory_copy_text(name) : text_format("%s/%s" ENDING, folder, name);
-    if (!file_exists(*path))
-        explain_unknown(name, folder, error);
-    else
-        file_read(*path, MOST, &text, &size, error);
+    char *folder = file_shipped_folder("models");
+    bool named = file_exists(name) && !file_is_folder(name);
+    *path = named ? memory_copy_text(name) : text_format("%s/%s" ENDING, folder, name);
+    *text = NULL;
+    bool good = (named || file_exists(*path) || fail_unknown(name, folder, error)) &&
+                file_read(*path, MOST, text, &size, error);
     free(folder);
-    return text;
+    return good;
+}
+
+bool preset_read(const Options *options, const char *name, bool known_only, Error *error)
+{
+    char *path, *text;
+    bool good = read_file(name, &path, &text, error) &&
+                (known_only ? options_read_known : options_read_text)(options, text, path,
+                                                                      error);
+    free(text);
+    free(path);
+    return good;
+}
+
+char *preset_about(const char *name)
+{
+    char *path, *text, *comment = NULL;
+    Error error;
+    if (read_file(name, &path, &text, &error) && text[0] == '#') {
+        text[strcspn(text, "\n")] = '\0';
+        comment = memory_copy_text(text_trim(text + 1));
+    }
+    free(text);
+    free(path);
+    return comment ? comment : memory_copy_text("");
 }

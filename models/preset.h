@@ -2,18 +2,15 @@
 #ifndef LINNET_PRESET_H
 #define LINNET_PRESET_H
 
-#include "src/base/error.h"
+#include "src/base/options.h"
 
-/* Reads the file `name`, or NAME.conf in the presets directory. Returns its text, or NULL and
- * an error if there is none, and sets its path, for messages; the caller frees both. */
-char *preset_text(const char *name, char **path, Error *error);
+/* Sets the options that the file `name` has, or NAME.conf in the presets directory; of a
+ * program that has only some of the settings, those that it knows. */
+bool preset_read(const Options *options, const char *name, bool known_only, Error *error);
 
-/* The installed presets, sorted by name, each with the first line of its comment; an stb_ds
- * array that the caller frees. */
-typedef struct PresetLine {
-    char *name, *text;
-} PresetLine;
-bool preset_list(PresetLine **presets, Error *error);
-void preset_list_free(PresetLine *presets);
+/* The names of the installed presets, in order: an stb_ds array; free with text_lines_free. */
+bool preset_list(char ***names, Error *error);
+/* The first line of its comment; the caller frees. */
+char *preset_about(const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 #include "tests/rig.h"
 #include "src/math/vector.h"
+#include "tests/support.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, Pas
 {
     *rig = (Rig){0};
     Error error;
-    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    ck_assert_msg(support_check_config(&config, &error), "%s", error.text);
     model_make(&rig->model, &config);
     model_allocate(&rig->model);
     pass_make(&rig->pass, &rig->model, batch, config.context, use);

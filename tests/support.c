@@ -32,13 +32,27 @@ void support_check_error(const Error *error, const char *about, const char *phra
 
 void support_settle(Settings *settings, const char *lines)
 {
-    OptionGroup groups[GROUP_COUNT];
+    const Options groups = settings_options(settings);
     Error error;
-    settings_groups(settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    ck_assert_msg(options_read_text(groups, GROUP_COUNT, lines, "here", &error), "%s",
-                  error.text);
+    options_set_defaults(&groups);
+    ck_assert_msg(options_read_text(&groups, lines, "here", &error), "%s", error.text);
     ck_assert_msg(config_check(&settings->model, &error), "%s", error.text);
+}
+
+bool support_check_config(ModelConfig *config, Error *error)
+{
+    const Options options = {{config_group(config)}};
+    const Option *option;
+    if (config->attention.count == 0)
+        config->attention.count = 1;
+    for (size_t i = 0; (option = option_at(&options, i)); i++) {
+        const void *field = option_field(&options, option);
+        bool open = (option->type == OPTION_SIZE && *(const size_t *)field == 0) ||
+                    (option->type == OPTION_REAL && *(const double *)field == 0);
+        if (open && option->low > 0)
+            options_set(&options, option->name, option->fallback, "a default", error);
+    }
+    return config_check(config, error);
 }
 
 Choices one_kind(size_t kind)
@@ -56,7 +70,7 @@ void small_model_make(SmallModel *small, ModelConfig config, double spread)
 {
     *small = (SmallModel){0};
     Error error;
-    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    ck_assert_msg(support_check_config(&config, &error), "%s", error.text);
     model_make(&small->model, &config);
     model_allocate(&small->model);
     params_initialise(&small->model.table, &small->model.config, small->model.base, 1);

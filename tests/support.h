@@ -20,6 +20,9 @@ void support_settle(Settings *settings, const char *lines);
 Choices one_kind(size_t kind);
 size_t positions_for(size_t kind, size_t wanted);
 
+/* config_check of a config built in code: options that it left at zero get their defaults. */
+bool support_check_config(ModelConfig *config, Error *error);
+
 /* A model with weights; a spread above 0 makes them differ enough to matter. */
 typedef struct SmallModel {
     Model model;

@@ -407,8 +407,8 @@ START_TEST(another_shape_is_refused_by_name)
     save_model(bare(0), &from);
     for (size_t i = 0; i < COUNT(changes); i++) {
         ModelConfig config = bare(0);
-        const OptionGroup group = config_group(&config);
-        ck_assert(options_set(&group, 1, changes[i][0], changes[i][1], "a test", &error));
+        const Options group = {{config_group(&config)}};
+        ck_assert(options_set(&group, changes[i][0], changes[i][1], "a test", &error));
         ck_assert(!adopt_check(&config, &from, &error));
         ck_says(error, changes[i][0]);
         ck_says(error, "differs from");

@@ -220,12 +220,12 @@ START_TEST(unsupported_kinds_are_rejected_with_reason)
         Error error;
         config.attention = one_kind(kind);
         config.positions = POSITIONS_NONE;
-        ck_assert(config_check(&config, &error) == (row->carry == CARRY_WHOLLY));
+        ck_assert(support_check_config(&config, &error) == (row->carry == CARRY_WHOLLY));
         if (row->carry != CARRY_WHOLLY)
             support_check_error(&error, row->name,
                                 row->carry == CARRY_NEVER ? "no state that" : "without decay");
         config.positions = POSITIONS_LEARNED;
-        ck_assert(!config_check(&config, &error));
+        ck_assert(!support_check_config(&config, &error));
     }
 }
 END_TEST

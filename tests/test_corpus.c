@@ -479,22 +479,22 @@ END_TEST
 START_TEST(the_option_rows_fit_the_struct)
 {
     CorpusOptions options = {0};
-    OptionGroup group = corpus_group(&options);
+    const Options group = {{corpus_group(&options)}};
     Error error;
-    options_set_defaults(&group, 1);
+    options_set_defaults(&group);
     ck_assert_uint_eq(options.min_count, 1);
     ck_assert_uint_eq(options.max_input_mb, 1000);
-    ck_assert(options_set(&group, 1, "tokens", "char", "--tokens", &error));
+    ck_assert(options_set(&group, "tokens", "char", "--tokens", &error));
     ck_assert_uint_eq(options.tokenizer, TOKENIZER_CHAR);
-    ck_assert(options_set(&group, 1, "vocab-size", "77", "--vocab-size", &error));
-    ck_assert(options_set(&group, 1, "max-input-mb", "7", "--max-input-mb", &error));
-    ck_assert(!options_set(&group, 1, "max-input-mb", "1000001", "--max-input-mb", &error));
-    ck_assert(!options_set(&group, 1, "min-count", "0", "--min-count", &error));
-    char *text = options_write_text(&group, 1);
+    ck_assert(options_set(&group, "vocab-size", "77", "--vocab-size", &error));
+    ck_assert(options_set(&group, "max-input-mb", "7", "--max-input-mb", &error));
+    ck_assert(!options_set(&group, "max-input-mb", "1000001", "--max-input-mb", &error));
+    ck_assert(!options_set(&group, "min-count", "0", "--min-count", &error));
+    char *text = options_write_text(&group);
     ck_assert_str_eq(
         text, "tokens = char\ntrim = no\nlowercase = no\nvocab-size = 77\nmin-count = 1\n");
     free(text);
-    options_free_texts(&group, 1);
+    options_free_texts(&group);
 }
 END_TEST
 

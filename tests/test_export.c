@@ -153,10 +153,10 @@ START_TEST(models_have_their_family_or_a_part_that_it_lacks)
                  {LLAMA "head-gate = yes\n", NULL, "--head-gate"}};
     for (size_t i = 0; i < COUNT(cases); i++) {
         ModelConfig config = gpt2();
-        const OptionGroup group = config_group(&config);
+        const Options group = {{config_group(&config)}};
         Error error;
-        ck_assert(options_read_text(&group, 1, cases[i].settings, "a case", &error));
-        ck_assert_msg(config_check(&config, &error), "%s", error.text);
+        ck_assert(options_read_text(&group, cases[i].settings, "a case", &error));
+        ck_assert_msg(support_check_config(&config, &error), "%s", error.text);
         if (cases[i].lacks)
             check_lacking(&config, cases[i].lacks);
         else

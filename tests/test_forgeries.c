@@ -44,8 +44,8 @@ static void forge_tensor(TensorRecord **records, const Forgery *forgery, const c
 
 static char *forged_settings(const Forgery *forgery, const ModelConfig *config)
 {
-    const OptionGroup groups[] = {config_group(config), corpus_group(&content_corpus)};
-    char *text = forgery->only ? memory_copy_text("") : options_write_text(groups, 2);
+    const Options options = checkpoint_options(config, &content_corpus);
+    char *text = forgery->only ? memory_copy_text("") : options_write_text(&options);
     const char *lines = forgery->only ? forgery->only : forgery->more;
     text_append(&text, "%s", lines ? lines : "");
     return text;

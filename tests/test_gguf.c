@@ -11,12 +11,12 @@
 static ModelConfig shaped(const char *settings)
 {
     ModelConfig config = content_config;
-    const OptionGroup group = config_group(&config);
+    const Options group = {{config_group(&config)}};
     Error error;
     config.attention = one_kind(0);
     config.tied = true;
-    ck_assert_msg(options_read_text(&group, 1, settings, "a shape", &error), "%s", error.text);
-    ck_assert_msg(config_check(&config, &error), "%s", error.text);
+    ck_assert_msg(options_read_text(&group, settings, "a shape", &error), "%s", error.text);
+    ck_assert_msg(support_check_config(&config, &error), "%s", error.text);
     return config;
 }
 

@@ -126,13 +126,13 @@ static ModelConfig config_of(const Family *family)
     static const char common[] = "layers = 2\ndim = 24\nheads = 3\nffn = 10\ncontext = "
                                  "4\nqk-norm = no\nhead-bias = no\n";
     ModelConfig config;
-    const OptionGroup group = config_group(&config);
+    const Options group = {{config_group(&config)}};
     Error error;
-    options_set_defaults(&group, 1);
-    ck_assert(options_read_text(&group, 1, common, "", &error));
+    options_set_defaults(&group);
+    ck_assert(options_read_text(&group, common, "", &error));
     for (size_t i = 0; i < COUNT(rows); i++)
         if (strcmp(rows[i].type, family->type) == 0)
-            ck_assert(options_read_text(&group, 1, rows[i].settings, "", &error));
+            ck_assert(options_read_text(&group, rows[i].settings, "", &error));
     config.vocabulary = 7;
     ck_assert_msg(config_check(&config, &error), "%s", error.text);
     return config;

@@ -28,8 +28,8 @@ typedef struct Rig {
 static ModelConfig config_of(size_t kind, size_t positions)
 {
     ModelConfig config = {0};
-    const OptionGroup group = config_group(&config);
-    options_set_defaults(&group, 1);
+    const Options group = {{config_group(&config)}};
+    options_set_defaults(&group);
     config.attention = one_kind(kind);
     config.positions = positions_for(kind, positions);
     config.bias = true;

@@ -31,8 +31,6 @@ static const char *ringed_bird(const Option *option, size_t index)
     return index < COUNT(names) ? names[index] : NULL;
 }
 
-static const OptionOwners ringed_birds = {ringed_bird};
-
 /* clang-format off: a table reads best in rows */
 static const Option body_rows[] = {
     {.name = "eggs",
@@ -77,7 +75,7 @@ static const Option voice_rows[] = {
      .fallback = "no",
      .help = "on its legs",
      .section = "Of some birds",
-     .owners = &ringed_birds},
+     .owner = ringed_bird},
     {.name = "flies",
      .type = OPTION_FLAG,
      .offset = FIELD(flies),
@@ -89,18 +87,17 @@ static const Option voice_rows[] = {
 /* clang-format on */
 
 static Bird bird;
-static const OptionGroup groups[] = {{"Body", body_rows, COUNT(body_rows), &bird},
-                                     {"Voice", voice_rows, COUNT(voice_rows), &bird}};
-#define GROUPS groups, COUNT(groups)
+static const Options groups = {{{"Body", body_rows, COUNT(body_rows), &bird},
+                                {"Voice", voice_rows, COUNT(voice_rows), &bird}}};
 
 static void hatch(void)
 {
-    options_set_defaults(GROUPS);
+    options_set_defaults(&groups);
 }
 
 static void fly_off(void)
 {
-    options_free_texts(GROUPS);
+    options_free_texts(&groups);
 }
 
 START_TEST(defaults_come_from_the_table)
@@ -109,8 +106,8 @@ START_TEST(defaults_come_from_the_table)
     ck_assert_uint_eq(bird.colour, 0);
     ck_assert(bird.weight == 1e-3 && bird.flies && !bird.rings && !bird.song);
     Error error;
-    ck_assert(options_set(GROUPS, "song", "twitter", "here", &error));
-    options_set_defaults(GROUPS);
+    ck_assert(options_set(&groups, "song", "twitter", "here", &error));
+    options_set_defaults(&groups);
     ck_assert_ptr_null(bird.song);
 }
 END_TEST
@@ -118,15 +115,15 @@ END_TEST
 START_TEST(every_type_accepts_values_in_its_range)
 {
     Error error;
-    ck_assert(options_set(GROUPS, "eggs", "1", "here", &error) && bird.eggs == 1);
-    ck_assert(options_set(GROUPS, "eggs", "12", "here", &error) && bird.eggs == 12);
-    ck_assert(options_set(GROUPS, "weight", "0", "here", &error) && bird.weight == 0);
-    ck_assert(options_set(GROUPS, "weight", "1e2", "here", &error) && bird.weight == 100);
-    ck_assert(options_set(GROUPS, "colour", "grey", "here", &error) && bird.colour == 2);
-    ck_assert(options_set(GROUPS, "flies", "no", "here", &error) && !bird.flies);
-    ck_assert(options_set(GROUPS, "song", "", "here", &error));
+    ck_assert(options_set(&groups, "eggs", "1", "here", &error) && bird.eggs == 1);
+    ck_assert(options_set(&groups, "eggs", "12", "here", &error) && bird.eggs == 12);
+    ck_assert(options_set(&groups, "weight", "0", "here", &error) && bird.weight == 0);
+    ck_assert(options_set(&groups, "weight", "1e2", "here", &error) && bird.weight == 100);
+    ck_assert(options_set(&groups, "colour", "grey", "here", &error) && bird.colour == 2);
+    ck_assert(options_set(&groups, "flies", "no", "here", &error) && !bird.flies);
+    ck_assert(options_set(&groups, "song", "", "here", &error));
     ck_assert_str_eq(bird.song, "");
-    ck_assert(options_set(GROUPS, "song", "a = # b", "here", &error));
+    ck_assert(options_set(&groups, "song", "a = # b", "here", &error));
     ck_assert_str_eq(bird.song, "a = # b");
 }
 END_TEST
@@ -158,7 +155,7 @@ START_TEST(every_type_refuses_invalid_values)
     Bird before = bird;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         Error error = {0};
-        ck_assert_msg(!options_set(GROUPS, wrong[i][0], wrong[i][1], "here:3", &error),
+        ck_assert_msg(!options_set(&groups, wrong[i][0], wrong[i][1], "here:3", &error),
                       "%s took '%s'", wrong[i][0], wrong[i][1]);
         support_check_error(&error, "here:3: ", wrong[i][2]);
         ck_assert_mem_eq(&bird, &before, sizeof bird);
@@ -172,8 +169,8 @@ static bool understand(CommandLine *line, Error *error, char **words)
     int count = 1;
     while (words[count])
         count++;
-    return options_scan(GROUPS, count, words, line, error) &&
-           options_apply(GROUPS, line, error);
+    return options_scan(&groups, count, words, line, error) &&
+           options_apply(&groups, line, error);
 }
 
 #define WORDS(...)                \
@@ -203,7 +200,7 @@ START_TEST(command_lines_are_parsed)
     ck_assert_ptr_nonnull(command_line_value(&line, "help"));
     ck_assert_str_eq(bird.song, "a=b");
     command_line_free(&line);
-    ck_assert(options_scan(GROUPS, 0, NULL, &line, &error)); /* not even a program name */
+    ck_assert(options_scan(&groups, 0, NULL, &line, &error)); /* not even a program name */
     ck_assert_uint_eq(line.operand_count, 0);
     command_line_free(&line);
 }
@@ -258,10 +255,10 @@ START_TEST(files_of_settings_are_read)
     Error error;
     const char *text = "# a bird\n\n  eggs=7\r\n\tcolour = red  \nsong = la = la # no comment\n"
                        "   # another\nflies = no";
-    ck_assert_msg(options_read_text(GROUPS, text, "bird.conf", &error), "%s", error.text);
+    ck_assert_msg(options_read_text(&groups, text, "bird.conf", &error), "%s", error.text);
     ck_assert(bird.eggs == 7 && bird.colour == 1 && !bird.flies);
     ck_assert_str_eq(bird.song, "la = la # no comment");
-    ck_assert(options_read_text(GROUPS, "", "bird.conf", &error));
+    ck_assert(options_read_text(&groups, "", "bird.conf", &error));
     static const char *const wrong[][3] = {
         {"eggs = 3\n\nwings = 2\n", "bird.conf:3: ", "unknown option 'wings'"},
         {"egs = 3", "bird.conf:1: ", "did you mean 'eggs'?"},
@@ -272,7 +269,7 @@ START_TEST(files_of_settings_are_read)
         {"--eggs = 3\n", "bird.conf:1: ", "did you mean 'eggs'?"},
     };
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        ck_assert_msg(!options_read_text(GROUPS, wrong[i][0], "bird.conf", &error), "%s",
+        ck_assert_msg(!options_read_text(&groups, wrong[i][0], "bird.conf", &error), "%s",
                       wrong[i][0]);
         support_check_error(&error, wrong[i][1], wrong[i][2]);
     }
@@ -285,18 +282,18 @@ START_TEST(written_settings_are_read_back)
                                           "3.0000000000000001e-20"};
     Error error;
     for (size_t i = 0; i < COUNT(weights); i++) {
-        ck_assert(options_set(GROUPS, "weight", weights[i], "here", &error));
-        ck_assert(options_set(GROUPS, "song", "tu \"wit\"\\ = \xc3\xa9 #", "here", &error));
-        ck_assert(options_set(GROUPS, "rings", "yes", "here", &error));
+        ck_assert(options_set(&groups, "weight", weights[i], "here", &error));
+        ck_assert(options_set(&groups, "song", "tu \"wit\"\\ = \xc3\xa9 #", "here", &error));
+        ck_assert(options_set(&groups, "rings", "yes", "here", &error));
         bird.eggs = i + 1;
         bird.colour = 2;
         bird.flies = false;
         double weight = bird.weight;
-        char *text = options_write_text(GROUPS);
+        char *text = options_write_text(&groups);
         ck_assert_ptr_null(
             strstr(text, "rings")); /* options that are not stored are not written */
-        options_set_defaults(GROUPS);
-        ck_assert_msg(options_read_text(GROUPS, text, "here", &error), "%s", error.text);
+        options_set_defaults(&groups);
+        ck_assert_msg(options_read_text(&groups, text, "here", &error), "%s", error.text);
         ck_assert(bird.eggs == i + 1 && bird.colour == 2 && !bird.flies && !bird.rings);
         ck_assert(bird.weight == weight);
         ck_assert_str_eq(bird.song, "tu \"wit\"\\ = \xc3\xa9 #");
@@ -310,14 +307,14 @@ START_TEST(values_that_settings_files_cannot_hold_are_refused)
     static const char *const wrong[] = {" blank before", "blank behind ", "tab\t", " "};
     Error error;
     for (size_t i = 0; i < COUNT(wrong); i++)
-        ck_assert_msg(!options_set(GROUPS, "song", wrong[i], "here", &error), "'%s' was taken",
+        ck_assert_msg(!options_set(&groups, "song", wrong[i], "here", &error), "'%s' was taken",
                       wrong[i]);
 }
 END_TEST
 
 START_TEST(options_of_kinds_are_listed_separately)
 {
-    OptionLine *lines = options_in_order(GROUPS);
+    OptionLine *lines = options_in_order(&groups);
     const char *heading = NULL;
     char *text = NULL;
     for (size_t i = 0; i < arrlenu(lines); i++) {
@@ -336,17 +333,19 @@ END_TEST
 START_TEST(kinds_accept_only_their_own_options)
 {
     const size_t first = offsetof(ModelConfig, kind_options);
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
+    ModelConfig config = {0};
+    const Options options = {{config_group(&config)}};
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&options, i)); i++) {
         bool theirs = option->offset >= first &&
                       option->offset < first + sizeof(AttentionOptions);
-        ck_assert_msg(config_is_of_kinds(option) == theirs, "%s", option->name);
+        ck_assert_msg((option->owner != NULL) == theirs, "%s", option->name);
         if (!theirs)
             continue;
-        ck_assert_msg(option->owners->name(option, 0), "no kind has --%s", option->name);
-        for (size_t k = 0; option->owners->name(option, k); k++) {
+        ck_assert_msg(option->owner(option, 0), "no kind has --%s", option->name);
+        for (size_t k = 0; option->owner(option, k); k++) {
             size_t kind = 0;
-            while (strcmp(attention_name(kind), option->owners->name(option, k)) != 0)
+            while (strcmp(attention_name(kind), option->owner(option, k)) != 0)
                 kind++;
             ck_assert(config_kind_uses(attention_find(kind), option->name));
         }
@@ -357,28 +356,25 @@ END_TEST
 START_TEST(the_option_tables_are_valid)
 {
     Settings settings = {0};
-    OptionGroup own[GROUP_COUNT];
-    settings_groups(&settings, own);
-    options_set_defaults(own, GROUP_COUNT); /* which would end the program */
-    for (size_t g = 0; g < GROUP_COUNT; g++)
-        for (size_t i = 0; i < own[g].count; i++) {
-            const Option *option = &own[g].options[i];
-            const OptionGroup *group;
-            ck_assert_ptr_eq(option_find(own, GROUP_COUNT, option->name, &group), option);
-            ck_assert_msg(!option->fixed || option->stored, "%s", option->name);
-            ck_assert_msg(strncmp(option->name, "no-", 3) != 0, "%s", option->name);
-            ck_assert_msg(option->type == OPTION_TEXT || option->type == OPTION_ACTION ||
-                              option->fallback,
-                          "%s has no default", option->name);
-        }
-    char *text = options_write_text(own, GROUP_COUNT);
+    const Options own = settings_options(&settings);
+    const Option *option;
+    options_set_defaults(&own); /* which would end the program */
+    for (size_t i = 0; (option = option_at(&own, i)); i++) {
+        ck_assert_ptr_eq(option_find(&own, option->name), option);
+        ck_assert_msg(!option->fixed || option->stored, "%s", option->name);
+        ck_assert_msg(strncmp(option->name, "no-", 3) != 0, "%s", option->name);
+        ck_assert_msg(option->type == OPTION_TEXT || option->type == OPTION_ACTION ||
+                          option->fallback,
+                      "%s has no default", option->name);
+    }
+    char *text = options_write_text(&own);
     Error error;
-    ck_assert_msg(options_read_text(own, GROUP_COUNT, text, "here", &error), "%s", error.text);
-    char *again = options_write_text(own, GROUP_COUNT);
+    ck_assert_msg(options_read_text(&own, text, "here", &error), "%s", error.text);
+    char *again = options_write_text(&own);
     ck_assert_str_eq(text, again);
     free(text);
     free(again);
-    options_free_texts(own, GROUP_COUNT);
+    options_free_texts(&own);
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 #include "tests/scratch.h"
 #include "tests/support.h"
 #include "tests/tests.h"
-#include "train/loop/init.h"
+#include "train/loop/settings.h"
 #include "train/loop/trainer.h"
 
 #include <math.h>
@@ -523,9 +523,8 @@ START_TEST(an_old_run_validates_on_the_whole_text)
         ck_assert_msg(settings_read(&settings, &nothing, resumed[i], &init, &error), "%s",
                       error.text);
         ck_assert_uint_eq(settings.train.eval_tokens, expected[i]);
-        OptionGroup groups[GROUP_COUNT];
-        settings_groups(&settings, groups);
-        options_free_texts(groups, GROUP_COUNT);
+        const Options groups = settings_options(&settings);
+        options_free_texts(&groups);
     }
 }
 END_TEST

@@ -131,9 +131,9 @@ END_TEST
 START_TEST(session_commands_set_options)
 {
     TextOptions options = {0};
-    OptionGroup group = text_option_group(&options);
+    const Options group = text_options(&options);
     Error error;
-    options_set_defaults(&group, 1);
+    options_set_defaults(&group);
     ck_assert(session_set(&group, "temperature", "1.5", &error));
     ck_assert_double_eq(options.sampler.temperature, 1.5);
     ck_assert(session_set(&group, "temp", "0.5", &error));
@@ -142,19 +142,19 @@ START_TEST(session_commands_set_options)
     ck_assert(session_set(&group, "probs", "off", &error) && !options.show_probs);
     ck_assert(session_set(&group, "unk", "", &error) && !options.unk);
     ck_assert(session_set(&group, "unk", "yes", &error) && options.unk);
-    for (size_t i = 0; i < group.count; i++)
-        ck_assert_ptr_eq(session_find_option(&group, group.options[i].name, &error),
-                         &group.options[i]);
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&group, i)); i++)
+        ck_assert_ptr_eq(session_find_option(&group, option->name, &error), option);
 }
 END_TEST
 
 START_TEST(a_stop_text_may_be_quoted)
 {
     TextOptions options = {0};
-    OptionGroup group = text_option_group(&options);
+    const Options group = text_options(&options);
     Vocabulary vocabulary = vocabulary_of(TOKENIZER_WORD, "a b\n", 0, 1);
     Error error;
-    options_set_defaults(&group, 1);
+    options_set_defaults(&group);
     ck_assert(text_options_check(&options, &vocabulary, &error));
     static const char *const typed[][2] = {{"a b", "a b"}, {"\". \"", ". "}, {"\"\"", ""},
                                            {"\"", "\""},   {"a\"", "a\""},   {"\\n", "\\n"}};
@@ -168,7 +168,7 @@ START_TEST(a_stop_text_may_be_quoted)
     ck_assert(session_set(&group, "stop", "a\\b", &error));
     ck_assert(!text_options_check(&options, &vocabulary, &error));
     support_check_error(&error, "stop text 'a\\b'", "backslash");
-    options_free_texts(&group, 1);
+    options_free_texts(&group);
     vocabulary_free(&vocabulary);
 }
 END_TEST
@@ -189,8 +189,8 @@ START_TEST(invalid_commands_change_nothing)
         {"repetition-penalty", "0", "from 0.01 to 100"},
     };
     TextOptions options = {0};
-    OptionGroup group = text_option_group(&options);
-    options_set_defaults(&group, 1);
+    const Options group = text_options(&options);
+    options_set_defaults(&group);
     TextOptions before = options;
     for (size_t i = 0; i < COUNT(wrong); i++) {
         Error error;

@@ -164,9 +164,9 @@ void advise(const RunView *run)
 /* --- at the end --- */
 
 /* " --threads 4", for a flag " --recompute" or " --no-recompute". */
-static void append_option(char **command, const OptionGroup *group, const Option *option)
+static void append_option(char **command, const Options *options, const Option *option)
 {
-    char *value = option_value(group, option);
+    char *value = option_value(options, option);
     bool taken = option_takes_value(option), off = !taken && strcmp(value, "no") == 0;
     text_append(command, " --%s%s%s", off ? "no-" : "", option->name, taken ? " " : "");
     if (taken)
@@ -177,18 +177,15 @@ static void append_option(char **command, const OptionGroup *group, const Option
 /* The command that continues the run as this session went; the caller frees. */
 static char *resume_command(const RunFolder *folder, const Settings *settings)
 {
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(settings);
+    const Option *option;
     char *command = NULL;
     text_append_shell_word(&command, program_command);
     text_append(&command, " --resume ");
     text_append_shell_word(&command, folder->path);
-    settings_groups(settings, groups);
-    for (size_t g = 0; g < GROUP_COUNT; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            if (!option->stored && !option->once && !option_has_default(&groups[g], option))
-                append_option(&command, &groups[g], option);
-        }
+    for (size_t i = 0; (option = option_at(&options, i)); i++)
+        if (!option->stored && !option->once && !option_has_default(&options, option))
+            append_option(&command, &options, option);
     return command;
 }
 

@@ -7,7 +7,7 @@
 #include "src/base/text.h"
 #include "eval/runs/rundata.h"
 #include "train/loop/folder.h"
-#include "train/loop/init.h"
+#include "train/loop/settings.h"
 #include "train/loop/signals.h"
 #include "train/observers/observers.h"
 
@@ -24,12 +24,18 @@ typedef struct Axis {
     char **values; /* an array of stb_ds */
 } Axis;
 
+/* One combination of the values. */
+typedef struct Run {
+    char *name;        /* what differs: "softmax-seed1" */
+    char *folder;      /* its directory */
+    CommandLine line;  /* with single values, and room for one option more */
+    Settings settings; /* that the line asks for */
+} Run;
+
 typedef struct Series {
     const CommandLine *line;
-    Axis *axes;
-    char **names, **runs; /* of each combination; the run directory */
-    char **asked;         /* and the settings that the command asks for */
-    char *attention;      /* the kind that all runs share, if they do */
+    Axis *axes; /* arrays of stb_ds */
+    Run *runs;
 } Series;
 
 /* Whether this use of an option on the command line lists values, and counts. */
@@ -99,16 +105,23 @@ static const char *value_of(const Series *series, size_t axis, size_t combinatio
     return series->axes[axis].values[combination % arrlenu(series->axes[axis].values)];
 }
 
-/* "softmax-seed1": kinds by their bare name, other values after the name of their option. */
-static char *name_of(const Series *series, size_t combination)
+/* Kinds are in the name as they are, other values after the name of their option. */
+static Run run_of(const Series *series, size_t combination)
 {
-    char *name = memory_copy_text("");
-    for (size_t i = 0; i < arrlenu(series->axes); i++) {
-        const char *option = series->axes[i].option->name;
-        text_append(&name, "%s%s%s", i ? "-" : "", strcmp(option, "attn") == 0 ? "" : option,
-                    value_of(series, i, combination));
+    Run run = {.name = memory_copy_text(""), .line = *series->line};
+    const size_t count = run.line.given_count;
+    run.line.given = memory_take(count + 1, sizeof *run.line.given, "the command line");
+    memcpy(run.line.given, series->line->given, count * sizeof *run.line.given);
+    for (size_t axis = 0; axis < arrlenu(series->axes); axis++) {
+        const Option *option = series->axes[axis].option;
+        const char *value = value_of(series, axis, combination);
+        text_append(&run.name, "%s%s%s", axis ? "-" : "",
+                    strcmp(option->name, "attn") == 0 ? "" : option->name, value);
+        for (size_t i = 0; i < count; i++)
+            if (run.line.given[i].option == option)
+                run.line.given[i].value = value;
     }
-    return name;
+    return run;
 }
 
 static Series series_make(const CommandLine *line)
@@ -122,125 +135,71 @@ static Series series_make(const CommandLine *line)
             arrput(series.axes, axis);
             combinations *= arrlenu(axis.values);
         }
-    for (size_t i = 0; i < combinations; i++) {
-        arrput(series.names, name_of(&series, i));
-        arrput(series.runs, NULL);
-    }
+    for (size_t i = 0; i < combinations; i++)
+        arrput(series.runs, run_of(&series, i));
     return series;
 }
 
 static void series_free(Series *series)
 {
-    for (size_t i = 0; i < arrlenu(series->names); i++) {
-        free(series->names[i]);
-        free(series->runs[i]);
+    for (size_t i = 0; i < arrlenu(series->runs); i++) {
+        const Options options = settings_options(&series->runs[i].settings);
+        options_free_texts(&options);
+        free(series->runs[i].name);
+        free(series->runs[i].folder);
+        free(series->runs[i].line.given);
     }
-    text_lines_free(series->asked);
     for (size_t i = 0; i < arrlenu(series->axes); i++) {
         free(series->axes[i].text);
         arrfree(series->axes[i].values);
     }
-    free(series->attention);
     arrfree(series->axes);
-    arrfree(series->names);
     arrfree(series->runs);
 }
 
-/* The command line of one run, with single values; free its `given`. One that goes on has the
- * options that a run does not store. */
-static CommandLine line_of(const Series *series, size_t combination, bool goes_on)
+/* Whether the lists set the same values for both, as the model has them. */
+static bool are_twins(const Series *series, const Run *one, const Run *other)
 {
-    static const Option run = {.name = "run", .type = OPTION_TEXT},
-                        resume = {.name = "resume", .type = OPTION_TEXT};
-    const CommandLine *line = series->line;
-    CommandLine one = *line;
-    one.given = memory_take(line->given_count + 1, sizeof *one.given, "the command line");
-    one.given_count = 0;
-    for (size_t i = 0; i < line->given_count; i++) {
-        OptionArgument given = line->given[i];
-        for (size_t axis = 0; axis < arrlenu(series->axes); axis++)
-            if (given.option == series->axes[axis].option)
-                given.value = value_of(series, axis, combination);
-        bool stays = strcmp(given.option->name, "run") != 0 &&
-                     strcmp(given.option->name, "preset") != 0 && !given.option->stored;
-        if (!goes_on || stays)
-            one.given[one.given_count++] = given;
-    }
-    if (goes_on)
-        one.operand_count = 0;
-    if (series->runs[combination])
-        one.given[one.given_count++] = (OptionArgument){goes_on ? &resume : &run,
-                                                        series->runs[combination]};
-    return one;
-}
-
-/* The settings of a combination that the lists set, as the model has them; the caller frees. */
-static char *key_of(const Series *series, const OptionGroup *groups)
-{
-    char *key = memory_copy_text("");
-    for (size_t i = 0; i < arrlenu(series->axes); i++) {
-        const OptionGroup *group;
-        const Option *option = option_find(groups, GROUP_COUNT, series->axes[i].option->name,
-                                           &group);
-        char *value = option_value(group, option);
-        text_append(&key, "%s,", value);
+    const Options of_one = settings_options(&one->settings),
+                  of_other = settings_options(&other->settings);
+    bool same = true;
+    for (size_t axis = 0; same && axis < arrlenu(series->axes); axis++) {
+        char *value = option_value(&of_one, series->axes[axis].option),
+             *other_value = option_value(&of_other, series->axes[axis].option);
+        same = strcmp(value, other_value) == 0;
         free(value);
+        free(other_value);
     }
-    return key;
+    return same;
 }
 
 /* Refuses two spellings of one value, such as 1 and 01. */
-static void refuse_twins(const Series *series, char **keys)
+static void refuse_twins(const Series *series, size_t last)
 {
-    size_t last = arrlenu(keys) - 1;
     for (size_t i = 0; i < last; i++)
         for (size_t axis = 0; axis < arrlenu(series->axes); axis++) {
             const char *one = value_of(series, axis, i), *other = value_of(series, axis, last);
-            if (one != other && strcmp(keys[i], keys[last]) == 0)
+            if (one != other && are_twins(series, &series->runs[i], &series->runs[last]))
                 die_usage("--%s: '%s' and '%s' would train the same model; list one of them",
                           series->axes[axis].option->name, one, other);
         }
 }
 
-/* Checks the settings of every run before the first is trained. Returns the stem of the corpus,
- * which the names of all run directories share; the caller frees. */
-static char *check(Series *series)
+/* Checks the settings of every run before the first is trained. */
+static void check(Series *series)
 {
-    char *stem = NULL, **keys = NULL;
-    for (size_t i = 0; i < arrlenu(series->names); i++) {
-        Settings settings = {0};
-        OptionGroup groups[GROUP_COUNT];
+    for (size_t i = 0; i < arrlenu(series->runs); i++) {
+        Run *run = &series->runs[i];
         Error error;
         Init init;
-        CommandLine one = line_of(series, i, false);
-        if (!settings_read(&settings, &one, NULL, &init, &error))
+        if (!settings_read(&run->settings, &run->line, NULL, &init, &error))
             error_die(&error);
         init_close(&init);
-        if (!watch_check(&settings.session, &error) ||
-            !gemm_set_precision((GemmPrecision)settings.train.precision, &error))
+        if (!watch_check(&run->settings.session, &error) ||
+            !gemm_set_precision((GemmPrecision)run->settings.train.precision, &error))
             die("%s", error.text);
-        settings_groups(&settings, groups);
-        arrput(keys, key_of(series, groups));
-        refuse_twins(series, keys);
-        arrput(series->asked, settings_text(&settings));
-        free(stem);
-        free(series->attention);
-        stem = folder_stem(settings.train.corpus ? settings.train.corpus : "");
-        series->attention = option_value(&groups[GROUP_MODEL], model_option_rows);
-        options_free_texts(groups, GROUP_COUNT);
-        free(one.given);
+        refuse_twins(series, i);
     }
-    text_lines_free(keys);
-    return stem;
-}
-
-static bool read_text(Settings *settings, OptionGroup groups[GROUP_COUNT], const char *text)
-{
-    Error error;
-    *settings = (Settings){0};
-    settings_groups(settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    return options_read_text(groups, GROUP_COUNT, text, "the settings", &error);
 }
 
 /* Whether a run has the value that is asked for, or has found it in the text and the machine.
@@ -256,65 +215,90 @@ static bool is_granted(const Option *option, const char *asked, const char *has,
 }
 
 /* Whether the directory holds the run that this command would start there. */
-static bool is_own(const Series *series, size_t combination)
+static bool is_own(const Run *run)
 {
     enum { MOST = 1 << 20 };
-    Settings asked = {0}, has = {0};
-    OptionGroup asked_groups[GROUP_COUNT], groups[GROUP_COUNT];
+    Settings stored = {0};
+    const Options asked = settings_options(&run->settings), has = settings_options(&stored);
+    const Option *option;
     Error error;
-    char *text, *path = file_join(series->runs[combination], RUN_SETTINGS);
+    char *text, *path = file_join(run->folder, RUN_SETTINGS);
     size_t size;
     bool same = file_read(path, MOST, &text, &size, &error);
     free(path);
     if (!same)
         return false;
-    const bool read_asked = read_text(&asked, asked_groups, series->asked[combination]);
-    same = read_text(&has, groups, text) && read_asked;
-    for (size_t g = 0; g < GROUP_COUNT; g++)
-        for (size_t i = 0; same && i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            char *one = option_value(&asked_groups[g], option),
-                 *other = option_value(&groups[g], option);
-            same = !option->stored || is_granted(option, one, other, series->line);
-            free(one);
-            free(other);
-        }
-    options_free_texts(asked_groups, GROUP_COUNT);
-    options_free_texts(groups, GROUP_COUNT);
+    options_set_defaults(&has);
+    same = options_read_text(&has, text, "the settings", &error);
+    for (size_t i = 0; same && (option = option_at(&has, i)); i++) {
+        char *one = option_value(&asked, option), *other = option_value(&has, option);
+        same = !option->stored || is_granted(option, one, other, &run->line);
+        free(one);
+        free(other);
+    }
+    options_free_texts(&has);
     free(text);
     return same;
 }
 
-/* Whether every run directory of this number is free, or holds a run of this series. */
-static bool place(Series *series, const char *stem, size_t number)
+/* Whether every run directory of this number is free, or holds a run of this series. Their
+ * names share the kind, unless kinds are listed, and the stem of the corpus. */
+static bool place(Series *series, size_t number)
 {
     bool has_kinds = false, fits = true;
     for (size_t i = 0; i < arrlenu(series->axes); i++)
         has_kinds = has_kinds || strcmp(series->axes[i].option->name, "attn") == 0;
-    for (size_t i = 0; i < arrlenu(series->names); i++) {
-        free(series->runs[i]);
-        series->runs[i] = text_format("runs/%s%s%s-%s", has_kinds ? "" : series->attention,
-                                      has_kinds ? "" : "-", series->names[i], stem);
+    for (size_t i = 0; i < arrlenu(series->runs); i++) {
+        Run *run = &series->runs[i];
+        const char *corpus = run->settings.train.corpus;
+        char *kind = config_attention(&run->settings.model),
+             *stem = folder_stem(corpus ? corpus : "");
+        free(run->folder);
+        run->folder = text_format("runs/%s%s%s-%s", has_kinds ? "" : kind, has_kinds ? "" : "-",
+                                  run->name, stem);
         if (number > 1)
-            text_append(&series->runs[i], "-%zu", number);
-        fits = fits && (!file_exists(series->runs[i]) || is_own(series, i));
+            text_append(&run->folder, "-%zu", number);
+        fits = fits && (!file_exists(run->folder) || is_own(run));
+        free(kind);
+        free(stem);
     }
     return fits;
 }
 
 /* Chooses the run directories: inside --run, or in runs/, with names that show what differs. */
-static void place_runs(Series *series, const char *stem)
+static void place_runs(Series *series)
 {
     const char *parent = command_line_value(series->line, "run");
-    for (size_t i = 0; parent && i < arrlenu(series->names); i++)
-        series->runs[i] = file_join(parent, series->names[i]);
+    for (size_t i = 0; parent && i < arrlenu(series->runs); i++)
+        series->runs[i].folder = file_join(parent, series->runs[i].name);
     size_t number = 1;
-    while (!parent && !place(series, stem, number))
+    while (!parent && !place(series, number))
         number++;
 }
 
+/* Adds the run directory to the line. A run that goes on keeps what it stores. */
+static void direct(Run *run, bool goes_on)
+{
+    static const Option start = {.name = "run", .type = OPTION_TEXT},
+                        resume = {.name = "resume", .type = OPTION_TEXT};
+    CommandLine *line = &run->line;
+    size_t count = line->given_count;
+    line->given_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const Option *option = line->given[i].option;
+        bool stays = strcmp(option->name, "run") != 0 && strcmp(option->name, "preset") != 0 &&
+                     !option->stored;
+        if (!goes_on || stays)
+            line->given[line->given_count++] = line->given[i];
+    }
+    if (goes_on)
+        line->operand_count = 0;
+    line->given[line->given_count++] = (OptionArgument){goes_on ? &resume : &start,
+                                                        run->folder};
+}
+
 /* Replaces this program by compare, which lies beside it. */
-static void compare(char **paths)
+static void compare(const Run *runs)
 {
     char *folder = file_program_folder();
     char *name = text_format("%s/%s%s", folder,
@@ -322,8 +306,8 @@ static void compare(char **paths)
                              "compare");
     char **words = NULL;
     arrput(words, name);
-    for (size_t i = 0; i < arrlenu(paths); i++)
-        arrput(words, paths[i]);
+    for (size_t i = 0; i < arrlenu(runs); i++)
+        arrput(words, runs[i].folder);
     arrput(words, NULL);
     printf("\n");
     fflush(stdout);
@@ -339,20 +323,18 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
         die_usage("--%s: a list of values starts new runs; --resume continues one run, without "
                   "lists",
                   series.axes[0].option->name);
-    char *stem = check(&series);
-    place_runs(&series, stem);
-    free(stem);
+    check(&series);
+    place_runs(&series);
     int status = EXIT_SUCCESS;
     const char *quiet = command_line_value(line, "quiet");
     bool talks = ranks_first() && !(quiet && strcmp(quiet, "yes") == 0);
-    for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.names); i++) {
-        bool goes_on = file_exists(series.runs[i]) && is_own(&series, i);
-        CommandLine one = line_of(&series, i, goes_on);
+    for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.runs); i++) {
+        Run *run = &series.runs[i];
+        direct(run, file_exists(run->folder) && is_own(run));
         if (talks)
-            printf("%s== %s\n", i ? "\n" : "", series.names[i]);
+            printf("%s== %s\n", i ? "\n" : "", run->name);
         fflush(stdout);
-        status = train_one(&one);
-        free(one.given);
+        status = train_one(&run->line);
         /* The run may have been complete already when the signal came. */
         size_t signal = ranks_most((size_t)signals_caught());
         if (status == EXIT_SUCCESS && signal > 0)

@@ -11,7 +11,7 @@
 #include "src/math/team.h"
 #include "src/base/text.h"
 #include "train/advice.h"
-#include "train/loop/init.h"
+#include "train/loop/settings.h"
 #include "train/loop/lock.h"
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
@@ -59,20 +59,20 @@ static const About about = {
     .statuses = {{"128 + N",
                   "signal N ended the session (2 is Ctrl-C); the run is saved and can "
                   "be resumed"}},
-    .environment = {&about_terminal_size, &about_colour, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
 /* --- --attn help, --preset help --- */
 
 /* Prints the options that belong to this kind, and explains each at the first kind that has it.
  */
-static void print_kind_options(const AttentionKind *kind)
+static void print_kind_options(const AttentionKind *kind, const Options *options)
 {
-    for (size_t i = 0; i < model_option_count; i++) {
-        const Option *option = &model_option_rows[i];
-        if (!config_is_of_kinds(option) || !config_kind_uses(kind, option->name))
+    const Option *option;
+    for (size_t i = 0; (option = option_at(options, i)); i++) {
+        if (!config_kind_uses(kind, option->name))
             continue;
-        const char *first = option->owners->name(option, 0);
+        const char *first = option->owner(option, 0);
         printf("%14s--%s%s%s: ", "", option->name, option->argument ? " " : "",
                option->argument ? option->argument : "");
         if (strcmp(first, kind->name) == 0)
@@ -82,7 +82,7 @@ static void print_kind_options(const AttentionKind *kind)
     }
 }
 
-static void print_kind(const AttentionKind *kind)
+static void print_kind(const AttentionKind *kind, const Options *options)
 {
     const struct {
         bool has;
@@ -103,16 +103,16 @@ static void print_kind(const AttentionKind *kind)
             first = false;
         }
     printf("%s", first ? "" : "\n");
-    print_kind_options(kind);
+    print_kind_options(kind, options);
 }
 
-static void print_kinds(void)
+static void print_kinds(const Options *options)
 {
     printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
     for (size_t i = 0; attention_find(i); i++) {
         if (attention_group(i))
             printf("\n%s\n\n", attention_group(i));
-        print_kind(attention_find(i));
+        print_kind(attention_find(i), options);
     }
     printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
            "between\n(softmax,linear) are trained one after the other and then compared.\n");
@@ -121,23 +121,26 @@ static void print_kinds(void)
 static void print_presets(void)
 {
     Error error;
-    PresetLine *presets;
-    if (!preset_list(&presets, &error))
+    char **names;
+    if (!preset_list(&names, &error))
         die("%s", error.text);
     printf("Presets, recipes of settings; options on the command line override them:\n\n");
-    for (size_t i = 0; i < arrlenu(presets); i++)
-        printf("  %-10s %s\n", presets[i].name, presets[i].text);
+    for (size_t i = 0; i < arrlenu(names); i++) {
+        char *text = preset_about(names[i]);
+        printf("  %-10s %s\n", names[i], text);
+        free(text);
+    }
     printf("\n--preset also takes a file, such as the settings.conf of a run directory.\n");
-    preset_list_free(presets);
+    text_lines_free(names);
 }
 
 /* --attn help and --preset help: prints the list and ends the program; else does nothing. */
-static void answer_help(const CommandLine *line)
+static void answer_help(const CommandLine *line, const Options *options)
 {
     const char *attention = command_line_value(line, "attn");
     const char *preset = command_line_value(line, "preset");
     if (attention && strcmp(attention, "help") == 0)
-        print_kinds();
+        print_kinds(options);
     else if (preset && strcmp(preset, "help") == 0)
         print_presets();
     else
@@ -162,6 +165,7 @@ static Checkpoint open_run(const char *folder)
     return checkpoint;
 }
 
+/* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
 static void read_settings(Settings *settings, const CommandLine *line,
                           const Checkpoint *checkpoint, Init *init)
 {
@@ -182,6 +186,11 @@ static void read_settings(Settings *settings, const CommandLine *line,
     if (checkpoint && settings->session.preset)
         die_usage(
             "--preset and --resume contradict each other: a resumed run keeps its settings");
+    if (!stop_after_read(&settings->session.stop, settings->session.stop_after, &error))
+        die_usage("%s", error.text);
+    if (!watch_check(&settings->session, &error) ||
+        !gemm_set_precision((GemmPrecision)settings->train.precision, &error))
+        die("%s", error.text);
 }
 
 /* Returns if all ranks succeeded; otherwise the first rank prints the error and all exit. */
@@ -253,7 +262,7 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
 
 /* Trains, and tells the observers. Only the first rank has any: people look at its output. */
 static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view,
-                              Screen *screen, StopAfter stop, Error *error)
+                              Screen *screen, Error *error)
 {
     const SessionOptions *session = &trainer->settings.session;
     Observers observers = {0};
@@ -272,22 +281,9 @@ static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view
         else
             observers_add(&observers, &screen_calls, screen);
     }
-    LoopEnd end = loop_run(trainer, folder, view, &observers, stop, error);
+    LoopEnd end = loop_run(trainer, folder, view, &observers, error);
     observers_free(&observers);
     return end;
-}
-
-/* Until ranks_lead, only the first rank prints errors; all ranks find the same ones. */
-static void read_all(Settings *settings, StopAfter *stop, const CommandLine *line,
-                     const Checkpoint *checkpoint, Init *init)
-{
-    Error error;
-    read_settings(settings, line, checkpoint, init);
-    if (!stop_after_read(stop, settings->session.stop_after, &error))
-        die_usage("%s", error.text);
-    if (!watch_check(&settings->session, &error) ||
-        !gemm_set_precision((GemmPrecision)settings->train.precision, &error))
-        die("%s", error.text);
 }
 
 /* Trains one run; returns the exit status. */
@@ -296,13 +292,12 @@ static int train_one(const CommandLine *line)
     Trainer trainer = {0};
     RunFolder folder = {0};
     Error error;
-    StopAfter stop;
     const char *resumed = command_line_value(line, "resume");
     Checkpoint checkpoint = {0};
     Init init;
     if (resumed)
         checkpoint = open_run(resumed);
-    read_all(&trainer.settings, &stop, line, resumed ? &checkpoint : NULL, &init);
+    read_settings(&trainer.settings, line, resumed ? &checkpoint : NULL, &init);
     ranks_lead();
     const SessionOptions *session = &trainer.settings.session;
     ranks_start_team(session->threads);
@@ -314,7 +309,7 @@ static int train_one(const CommandLine *line)
     LoopEnd end = LOOP_FINISHED;
     size_t step = trainer.progress.step;
     if (loop_has_work(&trainer))
-        end = train_observed(&trainer, &folder, &run, &screen, stop, &error);
+        end = train_observed(&trainer, &folder, &run, &screen, &error);
     else if (step < trainer.steps)
         screen_say(&screen, text_format("Nothing to do: the run stopped early after step %zu. "
                                         "A larger --patience continues it.",
@@ -338,11 +333,10 @@ int main(int argc, char **argv)
     ranks_begin(&argc, &argv);
     signal(SIGPIPE, SIG_IGN); /* the reader of the output may leave; training continues */
     Settings settings = {0};
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(&settings);
     CommandLine line;
-    settings_groups(&settings, groups);
-    program_scan_command_line(&about, groups, GROUP_COUNT, argc, argv, &line);
-    answer_help(&line);
+    program_scan_command_line(&about, &options, argc, argv, &line);
+    answer_help(&line, &options);
     int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
     command_line_free(&line);
     ranks_end();

@@ -76,19 +76,12 @@ static void print_task(const ToyOptions *options, const char *name)
     free(symbols);
 }
 
-static void print_list(void)
-{
-    char *text = task_list();
-    fputs(text, stdout);
-    free(text);
-}
-
 int main(int argc, char **argv)
 {
     ToyOptions options = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &options);
+    const Options group = {{OPTION_GROUP("Options", rows, &options)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     if (line.operand_count > 1)
         die_usage("one task at a time, not '%s' and '%s'", line.operands[0], line.operands[1]);
     bool lists = command_line_value(&line, "tasks"),
@@ -96,15 +89,16 @@ int main(int argc, char **argv)
     if (lists + measures + line.operand_count > 1)
         die_usage("--tasks lists the tasks, --entropy is that of the language; give one of "
                   "them, or a task");
+    char *list = task_list();
     if (lists)
-        print_list();
+        fputs(list, stdout);
     else if (measures)
         printf("%.6f nats per token, perplexity %.4f\n", toy_entropy(), exp(toy_entropy()));
     else if (line.operand_count == 1)
         print_task(&options, line.operands[0]);
     else
         print_text(&options);
-    command_line_free(&line);
-    program_finish_output();
+    free(list);
+    program_end(&group, &line);
     return EXIT_SUCCESS;
 }

@@ -204,10 +204,7 @@ static const Tokenizer *read_heading(char *text, bool *lowercase, char **rest)
     *lowercase = text_ends_in(name, SMALL);
     if (*lowercase)
         end[1 - (ptrdiff_t)sizeof SMALL] = '\0';
-    size_t index = 0;
-    while (tokenizer_name(index) && strcmp(tokenizer_name(index), name) != 0)
-        index++;
-    return tokenizer_find(index);
+    return tokenizer_find(text_index(name, tokenizer_name));
 }
 
 static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)

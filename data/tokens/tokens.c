@@ -4,7 +4,6 @@
 #include "data/tokens/encode.h"
 #include "data/corpora/pieces.h"
 #include "data/tokenizers/tokenizers.h"
-#include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/program.h"
 #include "src/math/team.h"
@@ -317,30 +316,15 @@ static int run_count(const Settings *settings, const char *path)
 
 /* --- the program --- */
 
-static const struct {
-    const char *name, *help;
-    int (*run)(const Settings *settings, const char *path);
-} commands[] = {
-    {"train", "learn a tokenizer from a text, into the directory --out", run_train},
-    {"encode", "write the token ids of a text, of any size, to the file --out", run_encode},
-    {"decode", "print the text of a file of token ids", run_decode},
-    {"count", "print how many tokens, characters and bytes a text or a file of ids has",
-     run_count},
-};
-enum { COMMANDS = sizeof commands / sizeof *commands };
-
-static AboutItem command_item(size_t index)
-{
-    if (index >= COMMANDS)
-        return (AboutItem){0};
-    return (AboutItem){commands[index].name, commands[index].help};
-}
-
 static const About about = {
     .name = "tokens",
     .purpose = "trains tokenizers, and turns texts into files of token ids and back",
     .synopses = {"COMMAND [OPTIONS] FILE"},
-    .command = command_item,
+    .commands = {{"train", "learn a tokenizer from a text, into the directory --out"},
+                 {"encode", "write the token ids of a text, of any size, to the file --out"},
+                 {"decode", "print the text of a file of token ids"},
+                 {"count",
+                  "print how many tokens, characters and bytes a text or a file of ids has"}},
     .paragraphs =
         {"FILE is a text, plain or gzip, or - for standard input; for decode and count also a "
          "file of token ids, NAME.bin. Such files have nanoGPT's format, uint16 ids without a "
@@ -360,28 +344,30 @@ static const About about = {
                   "signal N ended encode (2 is Ctrl-C); the same command continues"}},
 };
 
+/* In the order of the commands. */
+static int (*const runs[])(const Settings *settings,
+                           const char *path) = {run_train, run_encode, run_decode, run_count};
+
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     settings.tokenizer_given = command_line_value(&line, "tokens") != NULL;
     size_t command = 0;
-    while (line.operand_count > 0 && command < COMMANDS &&
-           strcmp(commands[command].name, line.operands[0]) != 0)
+    while (line.operand_count > 0 && about.commands[command].name &&
+           strcmp(about.commands[command].name, line.operands[0]) != 0)
         command++;
-    if (line.operand_count == 0 || command == COMMANDS)
+    if (line.operand_count == 0 || !about.commands[command].name)
         die_usage("%s%s%suse train, encode, decode or count", line.operand_count ? "'" : "",
                   line.operand_count ? line.operands[0] : "a command is needed: ",
                   line.operand_count ? "' is not a command; " : "");
     if (line.operand_count != 2)
-        die_usage("one file is needed: %s FILE", commands[command].name);
+        die_usage("one file is needed: %s FILE", about.commands[command].name);
     team_start(settings.threads);
-    int status = commands[command].run(&settings, line.operands[1]);
+    int status = runs[command](&settings, line.operands[1]);
     team_stop();
-    options_free_texts(&group, 1);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&group, &line);
     return status;
 }

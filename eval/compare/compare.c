@@ -70,7 +70,7 @@ static const About about = {
          "by bits per byte."},
     .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*",
                  "runs/* --html report.html"},
-    .environment = {&about_terminal_size, &about_colour, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
@@ -132,9 +132,9 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
 int main(int argc, char **argv)
 {
     CompareSettings settings = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     check_usage(&settings, &line);
     RunData *runs = read_runs(&line);
     Error error;
@@ -145,8 +145,6 @@ int main(int argc, char **argv)
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);
-    options_free_texts(&group, 1);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&group, &line);
     return EXIT_SUCCESS;
 }

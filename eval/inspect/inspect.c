@@ -43,9 +43,7 @@ static const Option rows[] = {
      .help = "also write all weights as an SVG picture to this file"},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print all weights and predictions as JSON instead"},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads"},
+    {OPTION_THREADS(FIELD(threads), "1")},
 };
 /* clang-format on */
 
@@ -61,7 +59,7 @@ static const About about = {
     .examples = {"--text 'the company said it would' runs/linear-ptb",
                  "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
                  "--html look.html runs/linear-ptb < text.txt"},
-    .environment = {&about_terminal_size, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_LOCALE},
 };
 
 /* --- the text --- */
@@ -159,9 +157,9 @@ static void print_all(const Settings *settings, const Inspection *inspection)
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     if (line.operand_count != 1)
         die_usage(line.operand_count
                       ? "give only one run"
@@ -185,9 +183,7 @@ int main(int argc, char **argv)
     inspection_free(&inspection);
     arrfree(ids);
     loaded_close(&loaded);
-    options_free_texts(&group, 1);
-    command_line_free(&line);
     team_stop();
-    program_finish_output();
+    program_end(&group, &line);
     return 0;
 }

@@ -80,7 +80,7 @@ static void print_head_of_page(FILE *out, const InspectPage *page)
             heatmap_style);
     markup_print(out, page->run);
     fprintf(out, "</h1>\n<p class=\"pale\">");
-    print_and_free(out, model_attention(inspection->model));
+    print_and_free(out, config_attention(&inspection->model->config));
     fprintf(out, ", %zu layers of %zu heads; %zu tokens read", inspection->model->config.layers,
             inspection->model->config.heads, inspection->read);
     if (inspection->rest)

@@ -15,11 +15,9 @@ const char *group_seed(const RunData *run)
 
 static bool changes_a_run(const char *setting)
 {
-    static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every"};
-    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
-        if (strcmp(setting, harmless[i]) == 0)
-            return false;
-    return true;
+    static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every",
+                                           NULL};
+    return !text_is_among(setting, harmless);
 }
 
 /* Whether b has every setting of a that matters, with the same value. */

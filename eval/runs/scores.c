@@ -87,8 +87,7 @@ enum { HEADERS = sizeof headers / sizeof *headers };
 
 static bool is_split(const char *text)
 {
-    return strcmp(text, "train") == 0 || strcmp(text, "valid") == 0 ||
-           strcmp(text, "test") == 0;
+    return text_is_among(text, (const char *const[]){"train", "valid", "test", NULL});
 }
 
 static bool read_words(char words[SCORE_METHOD], const char *cell)

@@ -55,9 +55,7 @@ static const Option rows[] = {
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print one JSON object, for programs: texts, token ids, settings",
      .common = true},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "1"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads"},
+    {OPTION_THREADS(FIELD(threads), "1")},
 };
 /* clang-format on */
 
@@ -80,7 +78,7 @@ static const About about = {
                  "--lines --json runs/linear-ptb <prompts.txt"},
     .files = {{"$XDG_STATE_HOME/linnet/history, ~/.local/state/linnet/history",
                "the prompts and commands typed"}},
-    .environment = {&about_terminal_size, &about_colour, &about_locale},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
 /* --- prompts: an option, a file or standard input --- */
@@ -168,7 +166,7 @@ static void write_texts(const LoadedModel *loaded, TextOptions *options, const c
         die_usage("%s", error.text);
     texts_make(&texts, &loaded->model, vocabulary, options,
                arrlenu(beginning) + options->length);
-    OptionGroup group = text_option_group(options);
+    const Options group = text_options(options);
     if (options->json)
         texts_json_begin(run, prompt, &group);
     texts_begin(&texts, options, beginning, 0);
@@ -261,12 +259,11 @@ int main(int argc, char **argv)
     Settings settings = {0};
     PromptOptions prompt = {0};
     TextOptions options = {0};
-    const OptionGroup groups[] = {OPTION_GROUP("Prompt", prompt_rows, &prompt),
-                                  text_option_group(&options),
-                                  OPTION_GROUP("Use", rows, &settings)};
-    enum { GROUPS = sizeof groups / sizeof *groups };
+    const Options groups = {{OPTION_GROUP("Prompt", prompt_rows, &prompt),
+                             text_options(&options).groups[0],
+                             OPTION_GROUP("Use", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, groups, GROUPS, argc, argv, &line);
+    program_read_command_line(&about, &groups, argc, argv, &line);
     check_usage(&settings, &prompt, &options, &line);
     join_stops(&options, &line);
     options.json = settings.json;
@@ -283,9 +280,7 @@ int main(int argc, char **argv)
     generate(&loaded, &options, &prompt, is_session(&settings, &prompt, &line),
              line.operands[0]);
     loaded_close(&loaded);
-    options_free_texts(groups, GROUPS);
-    command_line_free(&line);
     team_stop();
-    program_finish_output();
+    program_end(&groups, &line);
     return 0;
 }

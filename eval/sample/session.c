@@ -12,7 +12,7 @@ typedef struct Session {
     const Model *model;
     const Vocabulary *vocabulary;
     TextOptions *options;
-    OptionGroup group;
+    Options settings;
     Texts texts;
     bool has_texts, knows_legend, left;
     size_t number; /* of the next text */
@@ -29,18 +29,18 @@ static void stop(int signal_number)
 
 /* --- settings --- */
 
-const Option *session_find_option(const OptionGroup *group, const char *name, Error *error)
+const Option *session_find_option(const Options *settings, const char *name, Error *error)
 {
-    const Option *found = option_find(group, 1, name, NULL);
+    const Option *found = option_find(settings, name), *option;
     char *others = NULL;
     Nearest near = nearest_to(name);
-    for (size_t i = 0; !found && i < group->count; i++) {
-        nearest_consider(&near, group->options[i].name);
-        if (*name && strstr(group->options[i].name, name))
-            text_append(&others, "%s/%s", others ? " or " : "", group->options[i].name);
+    for (size_t i = 0; !found && (option = option_at(settings, i)); i++) {
+        nearest_consider(&near, option->name);
+        if (*name && strstr(option->name, name))
+            text_append(&others, "%s/%s", others ? " or " : "", option->name);
     }
     if (others && !strstr(others, " or "))
-        found = option_find(group, 1, others + 1, NULL);
+        found = option_find(settings, others + 1);
     if (!found && others)
         error_set(error, "/%s may mean %s", name, others);
     else if (!found && *name && near.best)
@@ -51,29 +51,29 @@ const Option *session_find_option(const OptionGroup *group, const char *name, Er
     return found;
 }
 
-static const char *flag_value(const OptionGroup *group, const Option *option, const char *value)
+static const char *flag_value(const Options *settings, const Option *option, const char *value)
 {
     if (!*value)
-        return *(bool *)option_field(group, option) ? "no" : "yes";
+        return *(bool *)option_field(settings, option) ? "no" : "yes";
     if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0)
         return value[1] == 'n' ? "yes" : "no";
     return value;
 }
 
-bool session_set(const OptionGroup *group, const char *name, const char *value, Error *error)
+bool session_set(const Options *settings, const char *name, const char *value, Error *error)
 {
-    const Option *option = session_find_option(group, name, error);
+    const Option *option = session_find_option(settings, name, error);
     if (!option)
         return false;
     if (option->type == OPTION_FLAG)
-        value = flag_value(group, option, value);
+        value = flag_value(settings, option, value);
     char *where = text_format("/%s", option->name), *copy = memory_copy_text(value);
     size_t length = strlen(copy);
     bool quoted = option->type == OPTION_TEXT && length > 1 && copy[0] == '"' &&
                   copy[length - 1] == '"';
     if (quoted)
         copy[length - 1] = '\0';
-    bool good = options_set(group, 1, option->name, copy + quoted, where, error);
+    bool good = options_set(settings, option->name, copy + quoted, where, error);
     free(copy);
     free(where);
     return good;
@@ -82,7 +82,7 @@ bool session_set(const OptionGroup *group, const char *name, const char *value, 
 /* A line for each stop text. */
 static void print_setting(const Session *session, const Option *option)
 {
-    char *value = option_value(&session->group, option), *rest = value;
+    char *value = option_value(&session->settings, option), *rest = value;
     for (char *line; (line = strsep(&rest, "\n"));)
         printf("%-18s %s\n", option->name, line);
     free(value);
@@ -92,10 +92,10 @@ static void change_setting(Session *session, const char *name, const char *value
 {
     Error error;
     TextOptions *options = session->options, before = *options;
-    const Option *option = session_find_option(&session->group, name, &error);
+    const Option *option = session_find_option(&session->settings, name, &error);
     bool asks = option && option->type != OPTION_FLAG && !*value;
     options->stop = before.stop ? memory_copy_text(before.stop) : NULL;
-    if (!option || (!asks && (!session_set(&session->group, name, value, &error) ||
+    if (!option || (!asks && (!session_set(&session->settings, name, value, &error) ||
                               !text_options_check(options, session->vocabulary, &error)))) {
         free(options->stop);
         *options = before;
@@ -119,8 +119,9 @@ static void show_help(Session *session);
 
 static void show_settings(Session *session)
 {
-    for (size_t i = 0; i < session->group.count; i++)
-        print_setting(session, &session->group.options[i]);
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&session->settings, i)); i++)
+        print_setting(session, option);
 }
 
 static void forget_texts(Session *session)
@@ -159,11 +160,10 @@ static void print_help_line(const char *name, const char *argument, const char *
 static void show_help(Session *session)
 {
     puts("A line is a prompt; an empty line continues the text. Ctrl-C stops it.");
-    for (size_t i = 0; i < session->group.count; i++) {
-        const Option *option = &session->group.options[i];
+    const Option *option;
+    for (size_t i = 0; (option = option_at(&session->settings, i)); i++)
         print_help_line(option->name, option->type == OPTION_FLAG ? "on|off" : option->argument,
                         option->help);
-    }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         print_help_line(commands[i].name, "", commands[i].help);
     puts("Names may be shortened: /temp 1, /probs on. Without a value, a setting is printed\n"
@@ -246,7 +246,7 @@ void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *
     Session session = {.model = model,
                        .vocabulary = vocabulary,
                        .options = options,
-                       .group = text_option_group(options)};
+                       .settings = text_options(options)};
     LineReader reader;
     line_reader_open(&reader, "> ");
     catch_interrupts();

@@ -14,9 +14,9 @@ void session_run(const Model *model, const Vocabulary *vocabulary, TextOptions *
                  Prompt prompt);
 
 /* The row of a command: its name, or an unambiguous part of it. */
-const Option *session_find_option(const OptionGroup *group, const char *name, Error *error);
+const Option *session_find_option(const Options *settings, const char *name, Error *error);
 /* Parses a command: "/top-k 40" has the name top-k and the value 40. Flags take on and off as
  * well as yes and no; without a value they are toggled. A text may stand in double quotes. */
-bool session_set(const OptionGroup *group, const char *name, const char *value, Error *error);
+bool session_set(const Options *settings, const char *name, const char *value, Error *error);
 
 #endif

@@ -79,9 +79,9 @@ static const Option rows[] = {
 #define MOST_BYTES  ((size_t)256 << 20)
 #define TOKEN_BYTES ((size_t)32)
 
-OptionGroup text_option_group(TextOptions *options)
+Options text_options(TextOptions *options)
 {
-    return OPTION_GROUP("Text", rows, options);
+    return (Options){{OPTION_GROUP("Text", rows, options)}};
 }
 
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error)

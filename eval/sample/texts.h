@@ -21,7 +21,7 @@ typedef struct TextOptions {
 } TextOptions;
 
 /* Their option rows. */
-OptionGroup text_option_group(TextOptions *options);
+Options text_options(TextOptions *options);
 /* Checks the options against the model's tokenizer. */
 bool text_options_check(const TextOptions *options, const Vocabulary *vocabulary, Error *error);
 
@@ -89,7 +89,7 @@ bool texts_encode(const Vocabulary *vocabulary, Prompt prompt, int32_t **ids, Er
  */
 
 /* The run, the prompt and the settings. */
-void texts_json_begin(const char *run, Prompt prompt, const OptionGroup *settings);
+void texts_json_begin(const char *run, Prompt prompt, const Options *settings);
 /* A complete text. */
 void texts_json_print(const OneText *text, bool show_probs, bool first);
 /* The end, without a line end. */

@@ -32,18 +32,18 @@ static json_t *stops_json(const char *lines)
 }
 
 /* The names of the options, with _ for -. */
-static json_t *settings_json(const OptionGroup *group)
+static json_t *settings_json(const Options *options)
 {
     json_t *settings = json_object();
-    for (size_t i = 0; i < group->count; i++) {
-        const Option *option = &group->options[i];
+    const Option *option;
+    for (size_t i = 0; (option = option_at(options, i)); i++) {
         char *name = memory_copy_text(option->name);
         for (char *c = name; (c = strchr(c, '-'));)
             *c = '_';
         json_object_set_new(settings, name,
                             option->type == OPTION_TEXT
-                                ? stops_json(*(char *const *)option_field(group, option))
-                                : json_option(group, option));
+                                ? stops_json(*(char *const *)option_field(options, option))
+                                : json_option(options, option));
         free(name);
     }
     return settings;
@@ -51,7 +51,7 @@ static json_t *settings_json(const OptionGroup *group)
 
 /* --- the document --- */
 
-void texts_json_begin(const char *run, Prompt prompt, const OptionGroup *settings)
+void texts_json_begin(const char *run, Prompt prompt, const Options *settings)
 {
     json_t *beginning = prompt.text ? string_json(prompt.text, prompt.size) : json_null();
     fputc('{', stdout);

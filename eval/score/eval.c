@@ -301,13 +301,12 @@ static void score_baseline(EvalOptions *options, const char *name)
 int main(int argc, char **argv)
 {
     EvalOptions options = {0};
-    OptionGroup groups[EVAL_GROUPS];
+    const Options groups = eval_options(&options);
     CommandLine line;
     Error error;
-    eval_options_groups(&options, groups);
-    program_read_command_line(&about, groups, EVAL_GROUPS, argc, argv, &line);
+    program_read_command_line(&about, &groups, argc, argv, &line);
     options.corpus.tokenizer_given = command_line_value(&line, "tokens") != NULL;
-    eval_options_check(&options, groups, &line);
+    eval_options_check(&options, &groups, &line);
     if (options.baseline) {
         score_baseline(&options, line.operands[0]);
     } else {
@@ -318,8 +317,6 @@ int main(int argc, char **argv)
         score_runs(&options, line.operands, line.operands[options.runs]);
         team_stop();
     }
-    options_free_texts(groups, EVAL_GROUPS);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&groups, &line);
     return 0;
 }

@@ -48,11 +48,10 @@ typedef struct EvalOptions {
 
 typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
 
-enum { EVAL_GROUPS = 6 };
-void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS]);
+Options eval_options(EvalOptions *options);
 
 /* These exit with an error on contradictory options. */
-void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVAL_GROUPS],
+void eval_options_check(const EvalOptions *options, const Options *groups,
                         const CommandLine *line);
 /* Completes the protocol with the model's defaults, and sets whether the model carries its
  * state. */

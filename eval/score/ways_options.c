@@ -35,10 +35,7 @@ static const Option reading_rows[] = {
      .help = "carry the recurrent state from one window to the next, in --batch streams; "
              "auto: as in training",
      .also = "stateful"},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads",
-     .common = true},
+    {OPTION_THREADS(FIELD(threads), "0"), .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),
      .help = "arithmetic of matrix products, as in training",
@@ -109,15 +106,17 @@ static const Option baseline_rows[] = {
 
 enum { GENERAL, READING, WAYS, WRITING, BASELINE, CORPUS };
 
-void eval_options_groups(EvalOptions *options, OptionGroup groups[EVAL_GROUPS])
+Options eval_options(EvalOptions *options)
 {
-    groups[GENERAL] = OPTION_GROUP("Options", general_rows, options);
-    groups[READING] = OPTION_GROUP("Reading the text", reading_rows, options);
-    groups[WAYS] = OPTION_GROUP("Other ways of scoring, one row each", way_rows, options);
-    groups[WRITING] = OPTION_GROUP("Writing soft targets", writing_rows, options);
-    groups[BASELINE] = OPTION_GROUP("Baselines without a model", baseline_rows, options);
-    groups[CORPUS] = corpus_group(&options->corpus);
-    groups[CORPUS].title = "Text (tokenizer and vocabulary: with --baseline)";
+    Options all = {
+        {[GENERAL] = OPTION_GROUP("Options", general_rows, options),
+         [READING] = OPTION_GROUP("Reading the text", reading_rows, options),
+         [WAYS] = OPTION_GROUP("Other ways of scoring, one row each", way_rows, options),
+         [WRITING] = OPTION_GROUP("Writing soft targets", writing_rows, options),
+         [BASELINE] = OPTION_GROUP("Baselines without a model", baseline_rows, options),
+         [CORPUS] = corpus_group(&options->corpus)}};
+    all.groups[CORPUS].title = "Text (tokenizer and vocabulary: with --baseline)";
+    return all;
 }
 
 /* --- checks --- */
@@ -130,14 +129,15 @@ static bool belongs(const Option *option, const OptionGroup *group)
     return false;
 }
 
-static void check_groups(bool baseline, const OptionGroup groups[EVAL_GROUPS],
-                         const CommandLine *line)
+static void check_groups(bool baseline, const Options *groups, const CommandLine *line)
 {
     for (size_t i = 0; i < line->given_count; i++) {
         const Option *option = line->given[i].option;
-        bool of_corpus = belongs(option, &groups[CORPUS]);
-        bool of_baseline = belongs(option, &groups[BASELINE]) || (of_corpus && option->fixed);
-        if (baseline && !of_baseline && !of_corpus && !belongs(option, &groups[GENERAL]))
+        bool of_corpus = belongs(option, &groups->groups[CORPUS]);
+        bool of_baseline = belongs(option, &groups->groups[BASELINE]) ||
+                           (of_corpus && option->fixed);
+        if (baseline && !of_baseline && !of_corpus &&
+            !belongs(option, &groups->groups[GENERAL]))
             die_usage("--%s needs a model; --baseline has none", option->name);
         if (!baseline && of_baseline)
             die_usage("--%s only has an effect with --baseline", option->name);
@@ -186,7 +186,7 @@ static void check_average(const EvalOptions *options)
                       rows[i].name);
 }
 
-void eval_options_check(const EvalOptions *options, const OptionGroup groups[EVAL_GROUPS],
+void eval_options_check(const EvalOptions *options, const Options *groups,
                         const CommandLine *line)
 {
     const double coldest = 0.01;

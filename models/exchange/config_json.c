@@ -18,16 +18,12 @@
 json_t *export_settings_json(const LoadedModel *loaded)
 {
     const ModelConfig *config = &loaded->model.config;
-    const OptionGroup groups[] = {config_group(config),
-                                  corpus_group(&loaded->checkpoint.corpus)};
+    const Options options = checkpoint_options(config, &loaded->checkpoint.corpus);
+    const Option *option;
     json_t *settings = json_object();
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            bool of_model = groups[g].target == config;
-            if (option->stored && (!of_model || config_has_option(config, option)))
-                json_object_set_new(settings, option->name, json_option(&groups[g], option));
-        }
+    for (size_t i = 0; (option = option_at(&options, i)); i++)
+        if (option->stored && config_has_option(config, option))
+            json_object_set_new(settings, option->name, json_option(&options, option));
     return settings;
 }
 
@@ -38,13 +34,13 @@ static bool is_activation(const ConfigKey *key)
 
 static void set_keys(json_t *tree, const Family *family, const ModelConfig *config)
 {
-    const OptionGroup group = config_group(config);
+    const Options options = {{config_group(config)}};
     const char *activation = family_activation_foreign(family,
                                                        activation_name(config->activation));
     for (const ConfigKey *key = family->keys; key->key; key++)
         json_object_set_new(tree, key->key,
                             !is_activation(key)
-                                ? json_option(&group, option_find(&group, 1, key->option, NULL))
+                                ? json_option(&options, option_find(&options, key->option))
                             : activation ? json_string(activation)
                                          : json_null());
     for (const ConfigMust *must = family->musts; must->key; must++)
@@ -172,11 +168,11 @@ static const json_t *value_of(const json_t *root, const char *key)
 static bool set_option(ImportPlan *plan, const char *key, const char *option, const char *value,
                        Error *error)
 {
-    const OptionGroup group = config_group(&plan->config);
+    const Options options = {{config_group(&plan->config)}};
     if (!value)
         return error_set(error, "%s: %s is neither a number nor a word", plan->path, key);
     char *where = text_format("%s: %s", plan->path, key);
-    bool good = options_set(&group, 1, option, value, where, error);
+    bool good = options_set(&options, option, value, where, error);
     free(where);
     return good;
 }
@@ -353,10 +349,10 @@ static bool check_common(const ImportPlan *plan, Error *error)
 bool config_json_read(ImportPlan *plan, Error *error)
 {
     const Family *family = plan->family;
-    const OptionGroup group = config_group(&plan->config);
+    const Options options = {{config_group(&plan->config)}};
     plan->corpus.tokenizer = TOKENIZER_BPE;
     if (!check_common(plan, error) ||
-        !options_read_text(&group, 1, NO_EXTRAS, "the family", error))
+        !options_read_text(&options, NO_EXTRAS, "the family", error))
         return false;
     plan->config.positions = family->rotary ? POSITIONS_ROTARY : POSITIONS_LEARNED;
     plan->config.rms_norm = family->rms_norm;

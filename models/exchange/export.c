@@ -145,9 +145,9 @@ static void print_usage(const Settings *settings, const ModelConfig *config, con
 int main(int argc, char **argv)
 {
     Settings settings = {0};
-    const OptionGroup group = OPTION_GROUP("Options", rows, &settings);
+    const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
-    program_read_command_line(&about, &group, 1, argc, argv, &line);
+    program_read_command_line(&about, &group, argc, argv, &line);
     if (line.operand_count != 2)
         die_usage("a run and a new directory are needed: export RUN DIR");
     if (settings.gguf && (settings.plain || settings.example))
@@ -163,10 +163,8 @@ int main(int argc, char **argv)
         die("%s", error.text);
     if (!settings.gguf)
         print_usage(&settings, &loaded.model.config, line.operands[1]);
-    program_finish_output();
     loaded_close(&loaded);
-    options_free_texts(&group, 1);
-    command_line_free(&line);
     team_stop();
+    program_end(&group, &line);
     return 0;
 }

@@ -7,7 +7,6 @@
 #include "src/math/team.h"
 #include "src/base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,9 +77,8 @@ static void print_model(const ImportedModel *imported, const char *run)
 
 int main(int argc, char **argv)
 {
-    const OptionGroup none = {.title = "Options"};
     CommandLine line;
-    program_read_command_line(&about, &none, 1, argc, argv, &line);
+    program_read_command_line(&about, &(Options){0}, argc, argv, &line);
     if (line.operand_count < 1 || line.operand_count > 2)
         die_usage("a directory with a model is needed: import DIR [RUN]");
     const char *folder = line.operands[0];
@@ -92,10 +90,9 @@ int main(int argc, char **argv)
         !imported_save(&imported, storable(folder), run, &error))
         die("%s", error.text);
     print_model(&imported, run);
-    program_finish_output();
     imported_close(&imported);
     free(run);
-    command_line_free(&line);
     team_stop();
+    program_end(&(Options){0}, &line);
     return 0;
 }

@@ -248,9 +248,8 @@ void imported_close(ImportedModel *imported)
 
 static char *settings_file(const ImportedModel *imported, const char *source)
 {
-    const OptionGroup groups[] = {config_group(&imported->model.config),
-                                  corpus_group(&imported->plan.corpus)};
-    char *settings = options_write_text(groups, sizeof groups / sizeof *groups);
+    const Options options = checkpoint_options(&imported->model.config, &imported->plan.corpus);
+    char *settings = options_write_text(&options);
     char *line = text_one_line(source); /* or a name with a line end would add settings */
     char *text = text_format("# imported from %s\n# parameters: %zu\n%s", line,
                              imported->model.table.parameters, settings);

@@ -14,10 +14,8 @@
 
 /* --- linnet's own settings --- */
 
-enum { GROUPS = 2 };
-
 /* The object "linnet" of config.json: values under the names of the options. */
-static bool read_object(const ImportPlan *plan, const OptionGroup *groups, const json_t *object,
+static bool read_object(const ImportPlan *plan, const Options *options, const json_t *object,
                         Error *error)
 {
     const char *name;
@@ -27,7 +25,7 @@ static bool read_object(const ImportPlan *plan, const OptionGroup *groups, const
     {
         char *text = config_json_typed(value);
         char *where = text_format("%s: linnet: %s", plan->path, tensor_label(name).text);
-        good = text ? options_set(groups, GROUPS, name, text, where, error)
+        good = text ? options_set(options, name, text, where, error)
                     : error_set(error, "%s: neither a number nor a word", where);
         free(where);
         free(text);
@@ -40,12 +38,11 @@ static bool read_object(const ImportPlan *plan, const OptionGroup *groups, const
 static bool read_exported(ImportPlan *plan, const json_t *object, const char *settings,
                           Error *error)
 {
-    const OptionGroup groups[GROUPS] = {config_group(&plan->config),
-                                        corpus_group(&plan->corpus)};
+    const Options options = checkpoint_options(&plan->config, &plan->corpus);
     plan->exported = true;
-    return settings ? options_read_text(groups, GROUPS, settings,
-                                        "the settings in model.safetensors", error)
-                    : read_object(plan, groups, object, error);
+    return settings ? options_read_text(&options, settings, "the settings in model.safetensors",
+                                        error)
+                    : read_object(plan, &options, object, error);
 }
 
 /* --- the plan --- */
@@ -137,9 +134,8 @@ static bool count_embeddings(ImportPlan *plan, const TensorStore *store, Error *
 static bool read_all(ImportPlan *plan, const json_t *root, const TensorStore *store,
                      Error *error)
 {
-    const OptionGroup groups[GROUPS] = {config_group(&plan->config),
-                                        corpus_group(&plan->corpus)};
-    options_set_defaults(groups, GROUPS);
+    const Options options = checkpoint_options(&plan->config, &plan->corpus);
+    options_set_defaults(&options);
     const json_t *object = json_object_get(root, family_linnet.type);
     const char *settings = store_metadata(store, SETTINGS_KEY);
     if (!find_family(plan, root, error) || !count_embeddings(plan, store, error))
@@ -176,9 +172,8 @@ bool plan_read(ImportPlan *plan, const char *folder, const TensorStore *store, E
 
 void plan_free(ImportPlan *plan)
 {
-    const OptionGroup groups[GROUPS] = {config_group(&plan->config),
-                                        corpus_group(&plan->corpus)};
-    options_free_texts(groups, GROUPS);
+    const Options options = checkpoint_options(&plan->config, &plan->corpus);
+    options_free_texts(&options);
     for (size_t i = 0; i < arrlenu(plan->notes); i++)
         free(plan->notes[i]);
     arrfree(plan->notes);

@@ -7,16 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const AboutItem about_colour = {
-    "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb"};
-
-const AboutItem about_terminal_size = {
-    "COLUMNS, LINES", "the size of output that does not go to a terminal; 80 by 24 if unset"};
-
-const AboutItem about_locale = {
-    "LC_ALL, LC_CTYPE, LANG",
-    "the first of these that is set decides whether charts use UTF-8 characters or ASCII"};
-
 enum { WIDTH = 79, COLUMN = 26, CHOICES_IN_BRIEF = 8 };
 
 /* Prints a text at a column, behind its label or, if that is too long, below it. */
@@ -45,7 +35,7 @@ static char *help_text(const Option *option, bool brief)
 {
     char *text = memory_copy_text("");
     option_append_owners(&text, option, "");
-    text_append(&text, "%s%.*s", option->owners ? ": " : "",
+    text_append(&text, "%s%.*s", option->owner ? ": " : "",
                 brief ? (int)strcspn(option->help, ";") : (int)strlen(option->help),
                 option->help);
     if (choice_count(option) <= CHOICES_IN_BRIEF || !brief)
@@ -66,11 +56,9 @@ static bool mentions(const char *text, const char *word)
 
 static bool is_about(const Option *option, const char *word)
 {
-    bool found = mentions(option->name, word) || mentions(option->also, word) ||
-                 mentions(option->help, word);
-    for (size_t i = 0; !found && option->choice && option->choice(i); i++)
-        found = strcmp(option->choice(i), word) == 0;
-    return found;
+    return mentions(option->name, word) || mentions(option->also, word) ||
+           mentions(option->help, word) ||
+           (option->choice && option->choice(text_index(word, option->choice)));
 }
 
 static void print_row(const Option *option, bool brief)
@@ -114,10 +102,10 @@ static void print_usage(const About *about, bool brief)
         putchar('\n');
         print_item("", about->paragraphs[i], 0);
     }
-    if (about->command)
+    if (about->commands[0].name)
         putchar('\n');
-    for (size_t i = 0; about->command && about->command(i).name; i++)
-        printf("  %-12s %s\n", about->command(i).name, about->command(i).text);
+    for (const AboutItem *command = about->commands; command->name; command++)
+        printf("  %-12s %s\n", command->name, command->text);
     if (about->examples[0])
         putchar('\n');
     for (size_t i = 0; (i < 3 || !brief) && about->examples[i]; i++)
@@ -201,11 +189,11 @@ static char *option_offer(const Option *option)
 
 static char *operand_offer(const About *about, const char *operand)
 {
-    if (!about->command || strcmp(operand, "COMMAND") != 0)
+    if (strcmp(operand, "COMMAND") != 0)
         return offer_for(operand);
     char *offer = memory_copy_text("words");
-    for (size_t i = 0; about->command(i).name; i++)
-        text_append(&offer, " %s", about->command(i).name);
+    for (const AboutItem *command = about->commands; command->name; command++)
+        text_append(&offer, " %s", command->name);
     return offer;
 }
 

@@ -59,6 +59,13 @@ static void put_item(AboutItem item)
     free(text);
 }
 
+static void put_items(const char *heading, const AboutItem *items)
+{
+    fputs(items->name ? heading : "", stdout);
+    for (; items->name; items++)
+        put_item(*items);
+}
+
 /* --- the options --- */
 
 static void append_range(char **text, const Option *option)
@@ -83,7 +90,7 @@ static char *option_sentences(const Option *option)
     if (option->fallback && *option->fallback)
         text_append(&text, " Default: %s.", option->fallback);
     option_append_owners(&text, option, " For: ");
-    text_append(&text, option->owners ? "." : "");
+    text_append(&text, option->owner ? "." : "");
     return text;
 }
 
@@ -124,10 +131,7 @@ static void put_description(const About *about)
     put(".SH DESCRIPTION\n\\fBlinnet\\-%\\fR %.\n", about->name, about->purpose);
     for (size_t i = 0; about->paragraphs[i]; i++)
         put(".PP\n\\&%\n", about->paragraphs[i]);
-    if (about->command)
-        put(".SH COMMANDS\n");
-    for (size_t i = 0; about->command && about->command(i).name; i++)
-        put_item(about->command(i));
+    put_items(".SH COMMANDS\n", about->commands);
 }
 
 static void put_examples(const About *about)
@@ -145,20 +149,12 @@ static void put_surroundings(const About *about)
     static const AboutItem usual[] = {
         {"0", "success"},
         {"1", "failure; a message on standard error says what is wrong, where, and what to do"},
-        {"2", "invalid command line or settings file"}};
-    if (about->files[0].name)
-        put(".SH FILES\n");
-    for (size_t i = 0; about->files[i].name; i++)
-        put_item(about->files[i]);
-    put(".SH EXIT STATUS\n");
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        put_item(usual[i]);
-    for (size_t i = 0; about->statuses[i].name; i++)
-        put_item(about->statuses[i]);
-    if (about->environment[0])
-        put(".SH ENVIRONMENT\n");
-    for (size_t i = 0; about->environment[i]; i++)
-        put_item(*about->environment[i]);
+        {"2", "invalid command line or settings file"},
+        {NULL, NULL}};
+    put_items(".SH FILES\n", about->files);
+    put_items(".SH EXIT STATUS\n", usual);
+    put_items("", about->statuses);
+    put_items(".SH ENVIRONMENT\n", about->environment);
 }
 
 static void put_others(const About *about, const char *const *others, size_t count)

@@ -25,16 +25,16 @@ json_t *json_count(size_t value)
     return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
 }
 
-json_t *json_option(const OptionGroup *group, const Option *option)
+json_t *json_option(const Options *options, const Option *option)
 {
-    const void *field = option_field(group, option);
+    const void *field = option_field(options, option);
     if (option->type == OPTION_FLAG)
         return json_boolean(*(const bool *)field);
     if (option->type == OPTION_REAL)
         return json_figure(*(const double *)field);
     if (option->type == OPTION_SIZE && *(const size_t *)field != OPTION_AUTO)
         return json_count(*(const size_t *)field);
-    char *text = option_value(group, option);
+    char *text = option_value(options, option);
     json_t *value = json_string(text);
     free(text);
     return value;

@@ -20,7 +20,7 @@ json_t *json_figure(double value);
 /* A number without a fraction. */
 json_t *json_count(size_t value);
 /* The value of an option; texts must be UTF-8. */
-json_t *json_option(const OptionGroup *group, const Option *option);
+json_t *json_option(const Options *options, const Option *option);
 
 /* Parses a whole text; NULL if it is not JSON, or if an object has a key twice. */
 json_t *json_parse(const char *text, size_t length, json_error_t *where);

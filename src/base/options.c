@@ -5,21 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *option_field(const OptionGroup *group, const Option *option)
+const Option *option_at(const Options *options, size_t index)
 {
-    return (char *)group->target + option->offset;
+    const OptionGroup *group = options->groups;
+    for (; group->count > 0 && index >= group->count; group++)
+        index -= group->count;
+    return group->count > 0 ? &group->options[index] : NULL;
 }
 
-const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
-                          const OptionGroup **group)
+const Option *option_find(const Options *options, const char *name)
 {
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++)
-            if (strcmp(groups[g].options[i].name, name) == 0) {
-                if (group)
-                    *group = &groups[g];
-                return &groups[g].options[i];
-            }
+    const Option *option;
+    size_t i = 0;
+    while ((option = option_at(options, i)) && strcmp(option->name, name) != 0)
+        i++;
+    return option;
+}
+
+void *option_field(const Options *options, const Option *option)
+{
+    for (const OptionGroup *group = options->groups; group->count > 0; group++)
+        for (size_t i = 0; i < group->count; i++)
+            if (&group->options[i] == option)
+                return (char *)group->target + option->offset;
     return NULL;
 }
 
@@ -37,21 +45,8 @@ void option_append_choices(char **text, const Option *option, const char *before
 
 void option_append_owners(char **text, const Option *option, const char *before)
 {
-    for (size_t i = 0; option->owners && option->owners->name(option, i); i++)
-        text_append(text, "%s%s", i ? ", " : before, option->owners->name(option, i));
-}
-
-/* Adds the rows of one section, of NULL those that have none. */
-static void add_section(OptionLine **lines, const OptionGroup *group, const char *section)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        const Option *option = &group->options[i];
-        if (section ? option->section && strcmp(option->section, section) == 0
-                    : !option->section) {
-            OptionLine line = {section ? section : group->title, option};
-            arrput(*lines, line);
-        }
-    }
+    for (size_t i = 0; option->owner && option->owner(option, i); i++)
+        text_append(text, "%s%s", i ? ", " : before, option->owner(option, i));
 }
 
 static bool has_section(const OptionLine *lines, const char *section)
@@ -64,58 +59,46 @@ static bool has_section(const OptionLine *lines, const char *section)
 
 /* Sections go from the last group to the first, so that those of a session come before those
  * of a model's variants. */
-OptionLine *options_in_order(const OptionGroup *groups, size_t count)
+OptionLine *options_in_order(const Options *options)
 {
     OptionLine *lines = NULL;
-    for (size_t g = 0; g < count; g++)
-        add_section(&lines, &groups[g], NULL);
-    for (size_t g = count; g-- > 0;)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const char *section = groups[g].options[i].section;
+    const Option *option;
+    for (size_t g = 0; g < OPTION_GROUPS; g++)
+        for (size_t i = 0; i < options->groups[g].count; i++)
+            if (!(option = &options->groups[g].options[i])->section)
+                arrput(lines, ((OptionLine){options->groups[g].title, option}));
+    for (size_t g = OPTION_GROUPS; g-- > 0;)
+        for (size_t i = 0; i < options->groups[g].count; i++) {
+            const char *section = options->groups[g].options[i].section;
             if (section && !has_section(lines, section))
-                for (size_t other = 0; other < count; other++)
-                    add_section(&lines, &groups[other], section);
+                for (size_t all = 0; (option = option_at(options, all)); all++)
+                    if (option->section && strcmp(option->section, section) == 0)
+                        arrput(lines, ((OptionLine){section, option}));
         }
     return lines;
 }
 
 /* --- unknown names --- */
 
-/* Whether the list of names, separated by blanks, has this one; - and _ count as equal. */
-static bool lists(const char *names, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = names; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
-        bool same = strcspn(at, " ") == length;
-        for (size_t i = 0; same && i < length; i++)
-            same = at[i] == (name[i] == '_' ? '-' : name[i]);
-        if (same)
-            return true;
-    }
-    return false;
-}
-
 /* Names that other programs have for the choice of a graphics processor. */
 static const char of_gpus[] =
     "device devices gpu gpus cuda mps rocm accelerator num-gpus n-gpu n-gpus use-gpu use-cuda "
     "no-gpu no-cuda no-mps gpu-id device-id n-gpu-layers";
 
-static bool unknown(const OptionGroup *groups, size_t count, const char *where,
-                    const char *dashes, const char *name, Error *error)
+static bool unknown(const Options *options, const char *where, const char *dashes,
+                    const char *name, Error *error)
 {
-    const Option *also = NULL;
+    const Option *also = NULL, *option;
     Nearest near = nearest_to(name);
-    if (lists(of_gpus, name))
+    if (text_is_listed(name, of_gpus))
         return error_set(error,
                          "%sunknown option '%s%s'; linnet runs on the CPU only: leave it out",
                          where, dashes, name);
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            nearest_consider(&near, option->name);
-            if (!also && (lists(option->also, name) || lists(option->name, name)))
-                also = option;
-        }
+    for (size_t i = 0; (option = option_at(options, i)); i++) {
+        nearest_consider(&near, option->name);
+        if (!also && (text_is_listed(name, option->also) || text_is_listed(name, option->name)))
+            also = option;
+    }
     if (also)
         return error_set(error, "%sunknown option '%s%s'; linnet calls it '%s%s': %.*s", where,
                          dashes, name, dashes, also->name, (int)strcspn(also->help, ";"),
@@ -169,16 +152,14 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
 /* A settings file cannot hold blanks at the ends of a value. */
 static bool has_outer_blanks(const char *text)
 {
-    char *copy = memory_copy_text(text);
-    bool has = strcmp(text_trim(copy), text) != 0;
-    free(copy);
-    return has;
+    static const char blanks[] = " \t\r";
+    return *text && (strchr(blanks, *text) || strchr(blanks, text[strlen(text) - 1]));
 }
 
-static bool set_field(const OptionGroup *group, const Option *option, const char *value,
+static bool set_field(const Options *options, const Option *option, const char *value,
                       const char *where, Error *error)
 {
-    void *target = option_field(group, option);
+    void *target = option_field(options, option);
     switch (option->type) {
     case OPTION_SIZE: {
         size_t number = OPTION_AUTO;
@@ -226,69 +207,65 @@ static bool set_field(const OptionGroup *group, const Option *option, const char
     return true;
 }
 
-bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
-                 const char *where, Error *error)
+bool options_set(const Options *options, const char *name, const char *value, const char *where,
+                 Error *error)
 {
-    const OptionGroup *group;
-    const Option *option = option_find(groups, count, name, &group);
+    const Option *option = option_find(options, name);
     if (!option || option->type == OPTION_ACTION) {
         char *place = text_format("%s: ", where);
-        unknown(groups, count, place, "", name, error);
+        unknown(options, place, "", name, error);
         free(place);
         return false;
     }
-    return set_field(group, option, value, where, error);
+    return set_field(options, option, value, where, error);
 }
 
-void options_free_texts(const OptionGroup *groups, size_t count)
+void options_free_texts(const Options *options)
 {
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++)
-            if (groups[g].options[i].type == OPTION_TEXT) {
-                char **text = option_field(&groups[g], &groups[g].options[i]);
-                free(*text);
-                *text = NULL;
-            }
-}
-
-void options_set_defaults(const OptionGroup *groups, size_t count)
-{
-    options_free_texts(groups, count);
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            Error error;
-            if (option->fallback &&
-                !set_field(&groups[g], option, option->fallback, option->name, &error))
-                die("a built-in default is invalid: %s", error.text);
+    const Option *option;
+    for (size_t i = 0; (option = option_at(options, i)); i++)
+        if (option->type == OPTION_TEXT) {
+            char **text = option_field(options, option);
+            free(*text);
+            *text = NULL;
         }
+}
+
+void options_set_defaults(const Options *options)
+{
+    const Option *option;
+    Error error;
+    options_free_texts(options);
+    for (size_t i = 0; (option = option_at(options, i)); i++)
+        if (option->fallback &&
+            !set_field(options, option, option->fallback, option->name, &error))
+            die("a built-in default is invalid: %s", error.text);
 }
 
 /* --- command lines --- */
 
-static const Option *find_flag_to_clear(const OptionGroup *groups, size_t count,
-                                        const char *name)
+static const Option *find_flag_to_clear(const Options *options, const char *name)
 {
     if (strncmp(name, "no-", 3) != 0)
         return NULL;
-    const Option *option = option_find(groups, count, name + 3, NULL);
+    const Option *option = option_find(options, name + 3);
     return option && option->type == OPTION_FLAG ? option : NULL;
 }
 
 /* One option, with its value from after the = or from the next word. */
-static bool scan_option(const OptionGroup *groups, size_t count, char *word, char *next,
-                        OptionArgument *given, bool *took_next, Error *error)
+static bool scan_option(const Options *options, char *word, char *next, OptionArgument *given,
+                        bool *took_next, Error *error)
 {
     char *equals = strchr(word, '=');
     char *name = text_format("%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
-    const Option *option = option_find(groups, count, name, NULL);
-    const Option *cleared = option ? NULL : find_flag_to_clear(groups, count, name);
+    const Option *option = option_find(options, name);
+    const Option *cleared = option ? NULL : find_flag_to_clear(options, name);
     bool has_value = option && option_takes_value(option);
     bool good = true;
     *took_next = false;
     given->option = option ? option : cleared;
     if (!given->option) {
-        good = unknown(groups, count, "", "--", name, error);
+        good = unknown(options, "", "--", name, error);
     } else if (has_value) {
         given->value = equals ? equals + 1 : next;
         *took_next = !equals;
@@ -306,8 +283,8 @@ static bool scan_option(const OptionGroup *groups, size_t count, char *word, cha
     return good;
 }
 
-bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
-                  CommandLine *line, Error *error)
+bool options_scan(const Options *options, int argc, char **argv, CommandLine *line,
+                  Error *error)
 {
     size_t words = argc > 0 ? (size_t)argc : 1;
     *line = (CommandLine){
@@ -326,7 +303,7 @@ bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv
             return error_set(error, "unknown option '%s'; options begin with two dashes", word);
         } else {
             bool took_next;
-            if (!scan_option(groups, count, word + 2, i + 1 < argc ? argv[i + 1] : NULL,
+            if (!scan_option(options, word + 2, i + 1 < argc ? argv[i + 1] : NULL,
                              &line->given[line->given_count], &took_next, error))
                 return false;
             line->given_count++;
@@ -351,16 +328,14 @@ const char *command_line_value(const CommandLine *line, const char *name)
     return NULL;
 }
 
-bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *line,
-                   Error *error)
+bool options_apply(const Options *options, const CommandLine *line, Error *error)
 {
     for (size_t i = 0; i < line->given_count; i++) {
         const Option *option = line->given[i].option;
         if (option->type == OPTION_ACTION)
             continue;
         char *where = text_format("--%s", option->name);
-        bool good = options_set(groups, count, option->name, line->given[i].value, where,
-                                error);
+        bool good = options_set(options, option->name, line->given[i].value, where, error);
         free(where);
         if (!good)
             return false;

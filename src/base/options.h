@@ -3,7 +3,7 @@
  * Each floor keeps its settings in a struct and describes each field in one Option row: name,
  * type, range, default, help. The rows serve to set defaults, parse command lines and
  * "name = value" files, print the help, write settings.conf and checkpoints, and compare
- * settings on resume. A program passes a list of groups, one per floor. */
+ * settings on resume. A program passes its groups, one per floor. */
 #ifndef LINNET_OPTIONS_H
 #define LINNET_OPTIONS_H
 
@@ -28,13 +28,7 @@ typedef struct Choices {
     size_t count, at[CHOICES_MOST];
 } Choices;
 
-/* The owners of an option that only some choices of another option use, such as the attention
- * kinds that have a --window. */
 typedef struct Option Option;
-typedef struct OptionOwners {
-    const char *(*name)(const Option *option, size_t index); /* NULL after the last */
-} OptionOwners;
-
 struct Option {
     const char *name;     /* typed after --, and the key in files */
     const char *argument; /* what the help calls its value: "N", "FILE"; NULL for flags */
@@ -55,8 +49,10 @@ struct Option {
      * the fixed ones cannot change when the run is resumed; those that can be extended, only
      * together with the length of the training. */
     bool stored, fixed, extends;
-    bool once;                  /* of one session: not repeated where the run continues */
-    const OptionOwners *owners; /* NULL: the option applies always */
+    bool once; /* of one session: not repeated where the run continues */
+    /* If only some choices of another option use it, such as the attention kinds that have a
+     * --window: the index-th of them, NULL after the last. */
+    const char *(*owner)(const Option *option, size_t index);
 };
 
 /* The parts of a row that say what its value is: the place of the field, the range, the
@@ -76,6 +72,9 @@ struct Option {
 #define OPTION_SWITCH(at, standard) .type = OPTION_FLAG, .offset = at, .fallback = standard
 #define OPTION_ONE_OF(what, at, names, standard) \
     .argument = what, .type = OPTION_CHOICE, .offset = at, .choice = names, .fallback = standard
+#define OPTION_THREADS(at, standard)                        \
+    .name = "threads", OPTION_WHOLE(at, 0, 1024, standard), \
+    .help = "CPU threads; 0: one per processor", .also = "num-threads"
 /* Defines a function that lists names, for the choices of a row; a semicolon follows. */
 #define OPTION_NAMES(function, ...)                                        \
     const char *function(size_t index)                                     \
@@ -99,6 +98,22 @@ typedef struct OptionGroup {
 #define OPTION_GROUP(title, rows, settings) \
     ((OptionGroup){title, rows, sizeof(rows) / sizeof *(rows), (void *)(settings)})
 
+/* The groups of a program, or of a part of it; the first without rows ends them. */
+enum { OPTION_GROUPS = 8 };
+typedef struct Options {
+    OptionGroup groups[OPTION_GROUPS];
+} Options;
+
+/* The row of this index through all groups, NULL after the last, and the one of this name. */
+const Option *option_at(const Options *options, size_t index);
+const Option *option_find(const Options *options, const char *name);
+/* The field that one of the rows describes. */
+void *option_field(const Options *options, const Option *option);
+bool option_takes_value(const Option *option);
+/* The value of the field as one would type it; the caller owns the text. */
+char *option_value(const Options *options, const Option *option);
+bool option_has_default(const Options *options, const Option *option);
+
 #define OPTION_AUTO SIZE_MAX           /* the program chooses */
 #define OPTION_MOST 9007199254740992.0 /* 2^53: doubles hold all whole numbers up to it */
 
@@ -116,23 +131,22 @@ typedef struct CommandLine {
 } CommandLine;
 
 /* Every field to its default; texts that were there are freed. */
-void options_set_defaults(const OptionGroup *groups, size_t count);
-void options_free_texts(const OptionGroup *groups, size_t count);
+void options_set_defaults(const Options *options);
+void options_free_texts(const Options *options);
 
 /* Splits a command line; words after "--" are operands. Fails on missing values and on unknown
  * options; the error names the option that other programs call so, or the nearest. */
-bool options_scan(const OptionGroup *groups, size_t count, int argc, char **argv,
-                  CommandLine *line, Error *error);
+bool options_scan(const Options *options, int argc, char **argv, CommandLine *line,
+                  Error *error);
 void command_line_free(CommandLine *line);
 /* The value of the option's last use on the command line; NULL if it was not used. */
 const char *command_line_value(const CommandLine *line, const char *name);
 
 /* Sets what was given, in the order it was given. */
-bool options_apply(const OptionGroup *groups, size_t count, const CommandLine *line,
-                   Error *error);
+bool options_apply(const Options *options, const CommandLine *line, Error *error);
 /* Sets one field from text; errors begin with where, such as "--lr" or "tiny.conf:3". */
-bool options_set(const OptionGroup *groups, size_t count, const char *name, const char *value,
-                 const char *where, Error *error);
+bool options_set(const Options *options, const char *name, const char *value, const char *where,
+                 Error *error);
 
 /* Reads "name = value" lines, the form of presets, settings.conf and the settings in a
  * checkpoint. Calls `take` with the name and value of each line; for a comment, with its text
@@ -143,22 +157,13 @@ typedef bool OptionLineTaker(void *self, char *name, char *value, const char *wh
 bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,
                         Error *error);
 /* Sets the options that the lines name. Unknown names are errors. */
-bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
-                       const char *where, Error *error);
+bool options_read_text(const Options *options, const char *text, const char *where,
+                       Error *error);
 /* The same for a program that has only some of the settings: ignores unknown names. */
-bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
-                        const char *where, Error *error);
+bool options_read_known(const Options *options, const char *text, const char *where,
+                        Error *error);
 /* Writes the stored settings in that form; the caller owns the text. */
-char *options_write_text(const OptionGroup *groups, size_t count);
-
-/* The value of one field as one would type it; the caller owns the text. */
-char *option_value(const OptionGroup *group, const Option *option);
-bool option_has_default(const OptionGroup *group, const Option *option);
-/* The field that a row describes. */
-void *option_field(const OptionGroup *group, const Option *option);
-const Option *option_find(const OptionGroup *groups, size_t count, const char *name,
-                          const OptionGroup **group);
-bool option_takes_value(const Option *option);
+char *options_write_text(const Options *options);
 
 /* Append the names of its choices, or of its owners, after `before`; nothing if it has none. */
 void option_append_choices(char **text, const Option *option, const char *before,
@@ -175,6 +180,6 @@ typedef struct OptionLine {
 /* All options in the order in which people read them, an stb_ds array: first the rows without a
  * section under the title of their group, then the others by section, those of the last group
  * first. */
-OptionLine *options_in_order(const OptionGroup *groups, size_t count);
+OptionLine *options_in_order(const Options *options);
 
 #endif

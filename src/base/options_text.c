@@ -44,38 +44,35 @@ bool options_read_lines(const char *text, const char *where, OptionLineTaker *ta
 }
 
 typedef struct Reading {
-    const OptionGroup *groups;
-    size_t count;
+    const Options *options;
     bool known_only;
 } Reading;
 
 static bool take_setting(void *self, char *name, char *value, const char *where, Error *error)
 {
     const Reading *reading = self;
-    const OptionGroup *groups = reading->groups;
-    if (!value || is_gone(name, value) ||
-        (reading->known_only && !option_find(groups, reading->count, name, NULL)))
-        return true;
-    return options_set(groups, reading->count, name, value, where, error);
+    return !value || is_gone(name, value) ||
+           (reading->known_only && !option_find(reading->options, name)) ||
+           options_set(reading->options, name, value, where, error);
 }
 
-bool options_read_text(const OptionGroup *groups, size_t count, const char *text,
-                       const char *where, Error *error)
+bool options_read_text(const Options *options, const char *text, const char *where,
+                       Error *error)
 {
-    Reading reading = {groups, count, false};
+    Reading reading = {options, false};
     return options_read_lines(text, where, take_setting, &reading, error);
 }
 
-bool options_read_known(const OptionGroup *groups, size_t count, const char *text,
-                        const char *where, Error *error)
+bool options_read_known(const Options *options, const char *text, const char *where,
+                        Error *error)
 {
-    Reading reading = {groups, count, true};
+    Reading reading = {options, true};
     return options_read_lines(text, where, take_setting, &reading, error);
 }
 
-char *option_value(const OptionGroup *group, const Option *option)
+char *option_value(const Options *options, const Option *option)
 {
-    const void *source = option_field(group, option);
+    const void *source = option_field(options, option);
     switch (option->type) {
     case OPTION_SIZE:
         if (*(const size_t *)source == OPTION_AUTO)
@@ -113,10 +110,10 @@ char *option_value(const OptionGroup *group, const Option *option)
     return memory_copy_text("");
 }
 
-bool option_has_default(const OptionGroup *group, const Option *option)
+bool option_has_default(const Options *options, const Option *option)
 {
     const char *fallback = option->fallback ? option->fallback : "";
-    char *value = option_value(group, option);
+    char *value = option_value(options, option);
     double number, usual; /* 0.001 and 1e-3 are the same */
     bool same = strcmp(value, fallback) == 0 ||
                 (text_to_double(value, &number) && text_to_double(fallback, &usual) &&
@@ -125,18 +122,15 @@ bool option_has_default(const OptionGroup *group, const Option *option)
     return same;
 }
 
-char *options_write_text(const OptionGroup *groups, size_t count)
+char *options_write_text(const Options *options)
 {
     char *text = memory_copy_text("");
-    for (size_t g = 0; g < count; g++)
-        for (size_t i = 0; i < groups[g].count; i++) {
-            const Option *option = &groups[g].options[i];
-            if (!option->stored)
-                continue;
-            char *value = option_value(&groups[g], option);
-            if (*value)
-                text_append(&text, "%s = %s\n", option->name, value);
-            free(value);
-        }
+    const Option *option;
+    for (size_t i = 0; (option = option_at(options, i)); i++) {
+        char *value = option_value(options, option);
+        if (option->stored && *value)
+            text_append(&text, "%s = %s\n", option->name, value);
+        free(value);
+    }
     return text;
 }

@@ -25,15 +25,6 @@ static const Option about_rows[] = {
     {.name = "version", .type = OPTION_ACTION, .help = "print the version"},
 };
 
-/* The groups, and after them the one that every program has; the caller frees. */
-static OptionGroup *with_about(const OptionGroup *groups, size_t *count)
-{
-    OptionGroup *all = memory_take(*count + 1, sizeof *all, "the options");
-    memcpy(all, groups, *count * sizeof *all);
-    all[(*count)++] = OPTION_GROUP("About", about_rows, NULL);
-    return all;
-}
-
 /* If a standard stream was closed before the program started, the next file opened would get
  * its descriptor, and messages would end up in that file. So each closed descriptor is taken by
  * one whose reads or writes fail. */
@@ -46,13 +37,12 @@ static void keep_streams_apart(void)
 
 /* Answers --help and --version, if one was given. The Makefile turns three forms of --help into
  * files. */
-static bool answer(const About *about, const OptionGroup *groups, size_t count,
-                   const CommandLine *line)
+static bool answer(const About *about, const Options *options, const CommandLine *line)
 {
     const char *word = command_line_value(line, "help");
     if (!word && !command_line_value(line, "version"))
         return false;
-    OptionLine *lines = options_in_order(groups, count);
+    OptionLine *lines = options_in_order(options);
     if (!word)
         printf("%s (linnet) %s\n", program_name, LINNET_VERSION);
     else if (strcmp(word, "man") == 0)
@@ -65,33 +55,35 @@ static bool answer(const About *about, const OptionGroup *groups, size_t count,
     return true;
 }
 
-void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
-                               int argc, char **argv, CommandLine *line)
+void program_scan_command_line(const About *about, const Options *options, int argc,
+                               char **argv, CommandLine *line)
 {
     Error error;
+    Options all = *options;
+    size_t own = 0;
+    while (all.groups[own].count > 0)
+        own++;
+    all.groups[own] = OPTION_GROUP("About", about_rows, NULL);
     keep_streams_apart();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error with a message */
     program_name_set(argv[0]);
     json_use_memory();
-    OptionGroup *all = with_about(groups, &count);
-    if (!options_scan(all, count, argc, argv, line, &error))
+    if (!options_scan(&all, argc, argv, line, &error))
         die_usage("%s", error.text);
-    bool answered = answer(about, all, count, line);
-    free(all);
-    if (!answered)
+    if (!answer(about, &all, line))
         return;
     command_line_free(line);
     program_finish_output();
     exit(EXIT_SUCCESS);
 }
 
-void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,
-                               int argc, char **argv, CommandLine *line)
+void program_read_command_line(const About *about, const Options *options, int argc,
+                               char **argv, CommandLine *line)
 {
     Error error;
-    program_scan_command_line(about, groups, count, argc, argv, line);
-    options_set_defaults(groups, count);
-    if (!options_apply(groups, count, line, &error))
+    program_scan_command_line(about, options, argc, argv, line);
+    options_set_defaults(options);
+    if (!options_apply(options, line, &error))
         die_usage("%s", error.text);
 }
 
@@ -109,4 +101,11 @@ void program_finish_output(void)
         die("cannot write to standard output: %s", strerror(reason));
     if (failed)
         die("could not write all of the standard output");
+}
+
+void program_end(const Options *options, CommandLine *line)
+{
+    options_free_texts(options);
+    command_line_free(line);
+    program_finish_output();
 }

@@ -29,33 +29,47 @@ typedef struct About {
      * for COMMAND; likewise for the values of options. */
     const char *synopses[ABOUT_MOST];
     const char *paragraphs[ABOUT_MOST];
-    AboutItem (*command)(size_t index); /* name NULL after the last; or NULL: no commands */
-    const char *examples[ABOUT_MOST];   /* again without the name */
+    AboutItem commands[ABOUT_MOST];
+    const char *examples[ABOUT_MOST]; /* again without the name */
     AboutItem files[ABOUT_MOST];
     AboutItem statuses[ABOUT_MOST]; /* in addition to those of every program */
     const char *more;               /* below the short help: other things that it can list */
-    const AboutItem *environment[ABOUT_MOST];
+    AboutItem environment[ABOUT_MOST];
 } About;
 
 /* Environment variables that several programs read. */
-extern const AboutItem about_colour, about_terminal_size, about_locale;
+#define ABOUT_COLOUR                                                                \
+    {                                                                               \
+        "NO_COLOR", "if not empty, output has no colours; the same if TERM is dumb" \
+    }
+#define ABOUT_TERMINAL_SIZE                                                        \
+    {                                                                              \
+        "COLUMNS, LINES",                                                          \
+            "the size of output that does not go to a terminal; 80 by 24 if unset" \
+    }
+#define ABOUT_LOCALE                                                                           \
+    {                                                                                          \
+        "LC_ALL, LC_CTYPE, LANG", "the first of these that is set decides whether charts use " \
+                                  "UTF-8 characters or ASCII"                                  \
+    }
 
 /* Fills the targets of the groups: with the defaults, then with what was given. The rows of
- * --help and --version are added here. The caller frees the line with command_line_free, and
- * the texts with options_free_texts.
+ * --help and --version are added here. program_end frees the line and the texts.
  *
  * Whoever installs the program has it write its manual page by "--help=man OTHERS...", and its
  * completions by --help=bash and --help=zsh. */
-void program_read_command_line(const About *about, const OptionGroup *groups, size_t count,
-                               int argc, char **argv, CommandLine *line);
+void program_read_command_line(const About *about, const Options *options, int argc,
+                               char **argv, CommandLine *line);
 
 /* The first half, for a program that has more to read before it applies what was given: names
  * the program, scans, answers, and leaves the targets alone. */
-void program_scan_command_line(const About *about, const OptionGroup *groups, size_t count,
-                               int argc, char **argv, CommandLine *line);
+void program_scan_command_line(const About *about, const Options *options, int argc,
+                               char **argv, CommandLine *line);
 
 /* Waits until standard output has taken all that was printed: call it before leaving. */
 void program_finish_output(void);
+/* The end of a program: frees what its command line gave, and finishes the output. */
+void program_end(const Options *options, CommandLine *line);
 
 /* All print to stdout, from an stb_ds array of all options. The word is what followed --help:
  * "" for the common options, "all" for every option, anything else is searched for. The manual

@@ -112,6 +112,34 @@ bool text_ends_in(const char *text, const char *ending)
     return length > tail && strcmp(text + length - tail, ending) == 0;
 }
 
+bool text_is_among(const char *word, const char *const *words)
+{
+    while (*words && strcmp(*words, word) != 0)
+        words++;
+    return *words;
+}
+
+bool text_is_listed(const char *word, const char *words)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; at && *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        bool same = strcspn(at, " ") == length;
+        for (size_t i = 0; same && i < length; i++)
+            same = at[i] == (word[i] == '_' ? '-' : word[i]);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+size_t text_index(const char *word, const char *(*name)(size_t index))
+{
+    size_t index = 0;
+    while (name(index) && strcmp(name(index), word) != 0)
+        index++;
+    return index;
+}
+
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;

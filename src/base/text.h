@@ -27,6 +27,14 @@ char *text_trim(char *text);
 /* Whether it ends in this, with something before it. */
 bool text_ends_in(const char *text, const char *ending);
 
+/* Whether a list of words has this one: an array that NULL ends, or a text with blanks between
+ * them, in which - and _ count as equal. */
+bool text_is_among(const char *word, const char *const *words);
+bool text_is_listed(const char *word, const char *words);
+/* Its index among the names that a function lists, NULL after the last; their number if it is
+ * none of them. */
+size_t text_index(const char *word, const char *(*name)(size_t index));
+
 /* Damerau-Levenshtein edit distance: insertions, deletions, substitutions, swaps of
  * neighbours. */
 size_t text_distance(const char *a, const char *b);

@@ -41,9 +41,8 @@ static void numbers_free(Numbers *numbers)
 
 static char *settings_of(const Checkpoint *checkpoint)
 {
-    const OptionGroup groups[] = {config_group(&checkpoint->config),
-                                  corpus_group(&checkpoint->corpus)};
-    return options_write_text(groups, 2);
+    const Options options = checkpoint_options(&checkpoint->config, &checkpoint->corpus);
+    return options_write_text(&options);
 }
 
 static bool same(const real *a, const real *b, size_t count)

@@ -125,12 +125,9 @@ static const AttentionKind **read_kinds(const char *text)
     }
     char *copy = memory_copy_text(text), *rest = copy;
     for (char *word; (word = strsep(&rest, ","));) {
-        size_t i = 0;
-        while (attention_name(i) && strcmp(attention_name(i), word) != 0)
-            i++;
-        if (!attention_find(i))
+        kind = attention_find(text_index(word, attention_name));
+        if (!kind)
             die_usage("--kinds: there is no attention kind '%s'", word);
-        kind = attention_find(i);
         arrput(kinds, kind);
     }
     free(copy);

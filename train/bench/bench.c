@@ -23,26 +23,37 @@ enum {
     ALL = GEMM | ATTENTION | WITH_MODEL
 };
 
-typedef struct Command {
-    const char *name, *help;
+static const About about = {
+    .name = "bench",
+    .purpose = "measures how fast linnet is on this machine",
+    .synopses = {"COMMAND [OPTIONS]"},
+    .commands = {{"gemm",
+                  "matrix products: peak of this machine, and the shapes of a training step"},
+                 {"train", "training speed in tokens per second, and where the time goes"},
+                 {"attention", "time of attention by sequence length, for any attention kinds"},
+                 {"decode", "decoding speed at given positions"},
+                 {"scale", "speed-up of data-parallel training over MPI ranks"}},
+    .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
+    .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
+               "presets, relative to the program's directory"}},
+    .environment = {ABOUT_TERMINAL_SIZE, ABOUT_LOCALE},
+};
+
+/* In the order of the commands. */
+static const struct {
     void (*run)(const BenchOptions *options);
     unsigned own;
     size_t batch; /* where --batch is not given */
-} Command;
+} works[] = {{bench_gemm, GEMM, 16},
+             {bench_train, TRAIN, 16},
+             {bench_attention, ATTENTION, 32},
+             {bench_decode, DECODE, 1},
+             {bench_scale, SCALE, 16}};
+enum { COMMANDS = sizeof works / sizeof *works };
 
-static const Command commands[] = {
-    {"gemm", "matrix products: peak of this machine, and the shapes of a training step",
-     bench_gemm, GEMM, 16},
-    {"train", "training speed in tokens per second, and where the time goes", bench_train,
-     TRAIN, 16},
-    {"attention", "time of attention by sequence length, for any attention kinds",
-     bench_attention, ATTENTION, 32},
-    {"decode", "decoding speed at given positions", bench_decode, DECODE, 1},
-    {"scale", "speed-up of data-parallel training over MPI ranks", bench_scale, SCALE, 16},
-};
-enum { COMMANDS = sizeof commands / sizeof *commands };
-
-#define FIELD(name) offsetof(BenchOptions, name)
+#define FIELD(name)  offsetof(BenchOptions, name)
+#define OF_ATTENTION .section = "Only for attention"
+#define OF_TRAINING  .section = "Only for train and scale"
 /* clang-format off */
 static const Option rows[] = {
     {.name = "preset", OPTION_STRING("NAME", FIELD(preset), NULL),
@@ -58,14 +69,12 @@ static const Option rows[] = {
              "the others 16)",
      .also = "batch-size bsz",
      .common = true},
-    {.name = "kinds", OPTION_STRING("LIST", FIELD(kinds), NULL),
+    {.name = "kinds", OPTION_STRING("LIST", FIELD(kinds), NULL), OF_ATTENTION,
      .help = "attention kinds, separated by commas; default: all",
-     .section = "Only for attention",
      .common = true},
-    {.name = "n", OPTION_STRING("LIST", FIELD(n), "128,512,1024,2048,4096"),
+    {.name = "n", OPTION_STRING("LIST", FIELD(n), "128,512,1024,2048,4096"), OF_ATTENTION,
      .help = "sequence lengths",
      .also = "lengths seq-len",
-     .section = "Only for attention",
      .common = true},
     {.name = "positions", OPTION_STRING("LIST", FIELD(positions), "10,100,1000,10000"),
      .help = "positions to measure at",
@@ -75,31 +84,25 @@ static const Option rows[] = {
      .help = "timed repetitions after a warm-up; the median is reported (scale: the mean)",
      .also = "iterations iters",
      .common = true},
-    {.name = "threads", OPTION_WHOLE(FIELD(threads), 0, 1024, "0"),
-     .help = "CPU threads; 0: one per processor",
-     .also = "num-threads",
-     .common = true},
+    {OPTION_THREADS(FIELD(threads), "0"), .common = true},
     {.name = "precision",
      OPTION_ONE_OF("KIND", FIELD(precision), gemm_precision_name, "single"),
      .help = "arithmetic of matrix products",
      .also = "dtype bf16",
      .common = true},
     {.name = "optimizer", OPTION_ONE_OF("KIND", FIELD(optimizer), optimizer_name, "muon"),
+     OF_TRAINING,
      .help = "optimizer",
-     .also = "optim",
-     .section = "Only for train and scale"},
-    {.name = "recompute", OPTION_SWITCH(FIELD(recompute), "no"),
+     .also = "optim"},
+    {.name = "recompute", OPTION_SWITCH(FIELD(recompute), "no"), OF_TRAINING,
      .help = "gradient checkpointing",
-     .also = "gradient-checkpointing",
-     .section = "Only for train and scale"},
+     .also = "gradient-checkpointing"},
     {.name = "csv", OPTION_SWITCH(FIELD(csv), "no"),
      .help = "print the table as CSV instead"},
-    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
-     .help = "write a chart of time by length to this file",
-     .section = "Only for attention"},
-    {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL),
-     .help = "title of the chart in --svg",
-     .section = "Only for attention"},
+    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL), OF_ATTENTION,
+     .help = "write a chart of time by length to this file"},
+    {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL), OF_ATTENTION,
+     .help = "title of the chart in --svg"},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
      .help = "print JSON instead",
      .common = true},
@@ -129,108 +132,83 @@ static unsigned commands_with(const Option *option, bool of_model)
         if (strcmp(some[i].name, option->name) == 0 ||
             (option->section && strcmp(some[i].name, option->section) == 0))
             return some[i].commands;
-    return !of_model ? ALL : config_is_of_kinds(option) ? ATTENTION | WITH_MODEL : WITH_MODEL;
+    return !of_model ? ALL : option->owner ? ATTENTION | WITH_MODEL : WITH_MODEL;
 }
 
 /* The rows of a group that a command has; the caller frees them. */
-static OptionGroup group_of(const Command *command, const OptionGroup *group)
+static OptionGroup group_of(size_t command, const OptionGroup *group)
 {
     Option *own = memory_take(group->count, sizeof *own, "the options");
     OptionGroup result = {group->title, own, 0, group->target};
     for (size_t i = 0; i < group->count; i++)
-        if (commands_with(&group->options[i], group->options == model_option_rows) &
-            command->own)
+        if (commands_with(&group->options[i], group->options != rows) & works[command].own)
             own[result.count++] = group->options[i];
     return result;
 }
 
-static AboutItem command_item(size_t index)
-{
-    if (index >= COMMANDS)
-        return (AboutItem){0};
-    return (AboutItem){commands[index].name, commands[index].help};
-}
-
-static const About about = {
-    .name = "bench",
-    .purpose = "measures how fast linnet is on this machine",
-    .synopses = {"COMMAND [OPTIONS]"},
-    .command = command_item,
-    .examples = {"train --attn linear --dim 256 --layers 4 --heads 4 --context 128"},
-    .files = {{"../models/NAME.conf, ../share/linnet/models/NAME.conf",
-               "presets, relative to the program's directory"}},
-    .environment = {&about_terminal_size, &about_locale},
-};
-
 /* The help of one command. */
-static About about_of(const Command *command)
+static About about_of(const AboutItem *command)
 {
     static char synopsis[64];
     snprintf(synopsis, sizeof synopsis, "%s [OPTIONS]", command->name);
-    return (About){.name = about.name, .purpose = command->help, .synopses = {synopsis}};
+    return (About){.name = about.name, .purpose = command->text, .synopses = {synopsis}};
 }
 
 /* Whether the word after this one is its value. */
-static bool needs_value(const OptionGroup groups[2], const char *word)
+static bool needs_value(const Options *options, const char *word)
 {
-    const Option *option = strncmp(word, "--", 2) == 0 ? option_find(groups, 2, word + 2, NULL)
-                                                       : NULL;
+    const Option *option = strncmp(word, "--", 2) == 0 ? option_find(options, word + 2) : NULL;
     return option && option_takes_value(option);
 }
 
-/* The first word of a command line that is a command; NULL if there is none. The forms of
+/* The first word of a command line that is a command; COMMANDS if there is none. The forms of
  * --help= that become the manual and the completions are about all commands. */
-static const Command *find_command(const OptionGroup groups[2], int argc, char **argv)
+static size_t find_command(const Options *options, int argc, char **argv)
 {
     if (argc > 1 && strncmp(argv[1], "--help=", strlen("--help=")) == 0)
-        return NULL;
-    for (int word = 1; word < argc; word += needs_value(groups, argv[word]) ? 2 : 1)
+        return COMMANDS;
+    for (int word = 1; word < argc; word += needs_value(options, argv[word]) ? 2 : 1)
         for (size_t i = 0; i < COMMANDS; i++)
-            if (strcmp(argv[word], commands[i].name) == 0)
-                return &commands[i];
-    return NULL;
+            if (strcmp(argv[word], about.commands[i].name) == 0)
+                return i;
+    return COMMANDS;
 }
 
 /* The defaults, then the settings of --preset that bench has, then the command line. */
-static void read_settings(const OptionGroup groups[2], const Command *command, int argc,
-                          char **argv, CommandLine *line)
+static void read_settings(const Options *options, size_t command, int argc, char **argv,
+                          CommandLine *line)
 {
     Error error;
-    const About own_about = command ? about_of(command) : about;
-    OptionGroup own[2] = {groups[0], groups[1]};
-    for (size_t g = 0; command && g < 2; g++)
-        own[g] = group_of(command, &groups[g]);
-    program_scan_command_line(&own_about, own, 2, argc, argv, line);
-    if (!command && line->operand_count == 1)
+    const bool any = command < COMMANDS;
+    const About own_about = any ? about_of(&about.commands[command]) : about;
+    Options own = *options;
+    for (size_t g = 0; any && g < 2; g++)
+        own.groups[g] = group_of(command, &options->groups[g]);
+    program_scan_command_line(&own_about, &own, argc, argv, line);
+    if (!any && line->operand_count == 1)
         die_usage("unknown command '%s'; use gemm, train, attention, decode or scale",
                   line->operands[0]);
-    if (!command || line->operand_count != 1)
+    if (!any || line->operand_count != 1)
         die_usage("one command is needed: gemm, train, attention, decode or scale");
-    options_set_defaults(groups, 2);
+    options_set_defaults(options);
     const char *preset = command_line_value(line, "preset");
-    char *path, *text = preset ? preset_text(preset, &path, &error) : NULL;
-    if (preset && (!text || !options_read_known(groups, 2, text, path, &error)))
-        die_usage("%s", error.text);
-    if (preset) {
-        free(text);
-        free(path);
-    }
-    if (!options_apply(groups, 2, line, &error))
+    if ((preset && !preset_read(options, preset, true, &error)) ||
+        !options_apply(options, line, &error))
         die_usage("%s", error.text);
     for (size_t g = 0; g < 2; g++)
-        free((Option *)own[g].options);
+        free((Option *)own.groups[g].options);
 }
 
 int main(int argc, char **argv)
 {
     ranks_begin(&argc, &argv);
     BenchOptions options = {0};
-    const OptionGroup groups[] = {config_group(&options.model),
-                                  OPTION_GROUP("Benchmark", rows, &options)};
+    const Options groups = {
+        {config_group(&options.model), OPTION_GROUP("Benchmark", rows, &options)}};
     CommandLine line;
     Error error;
-    const Command *command = find_command(groups, argc, argv);
-    read_settings(groups, command, argc, argv, &line);
+    size_t command = find_command(&groups, argc, argv);
+    read_settings(&groups, command, argc, argv, &line);
     if (options.json && options.csv)
         die_usage("--json and --csv: give only one of them");
     if (options.title && !options.svg)
@@ -242,15 +220,13 @@ int main(int argc, char **argv)
     ranks_lead();
     ranks_start_team(options.threads);
     if (options.batch == 0)
-        options.batch = command->batch;
-    if (ranks_count() > 1 && command->run != bench_scale)
+        options.batch = works[command].batch;
+    if (ranks_count() > 1 && works[command].run != bench_scale)
         die_usage("only 'bench scale' works under mpirun; start '%s' without it",
-                  command->name);
-    command->run(&options);
+                  about.commands[command].name);
+    works[command].run(&options);
     team_stop();
-    options_free_texts(groups, 2);
-    command_line_free(&line);
-    program_finish_output();
+    program_end(&groups, &line);
     ranks_end();
     return EXIT_SUCCESS;
 }

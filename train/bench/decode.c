@@ -79,7 +79,7 @@ void bench_decode(const BenchOptions *options)
     pass_restart(&job.pass);
     job.logits = memory_take(options->batch * config.vocabulary, sizeof(real), "the logits");
     job.tokens = memory_take(options->batch, sizeof *job.tokens, "the tokens");
-    char *attention = model_attention(&model);
+    char *attention = config_attention(&model.config);
     size_t weights = model.table.total * sizeof(real);
     double readings = readings_per_second(&model, options->repeats);
     static const BenchColumn columns[] = {

@@ -27,10 +27,9 @@ static Corpus corpus_of(const BenchOptions *options)
 static void trainer_make(Trainer *t, const BenchOptions *options, size_t shards)
 {
     Error error;
-    OptionGroup groups[GROUP_COUNT];
+    const Options settings = settings_options(&t->settings);
     *t = (Trainer){0};
-    settings_groups(&t->settings, groups);
-    options_set_defaults(groups, GROUP_COUNT);
+    options_set_defaults(&settings);
     t->settings.model = options->model;
     t->settings.train.batch = options->batch;
     t->settings.train.shards = shards;
@@ -75,7 +74,7 @@ void bench_train(const BenchOptions *options)
 {
     Trainer trainer;
     trainer_make(&trainer, options, 1);
-    char *attention = model_attention(&trainer.model);
+    char *attention = config_attention(&trainer.model.config);
     train_step(&trainer); /* touches all memory before peak memory is read */
     double megabytes = memory_peak_megabytes();
     double peak = bench_peak(5);

@@ -61,15 +61,14 @@ char *folder_newest_checkpoint(const char *folder)
 static bool check_stored_settings(const Checkpoint *checkpoint, Error *error)
 {
     Settings stored = {0};
-    OptionGroup groups[GROUP_COUNT];
+    const Options options = settings_options(&stored);
     const char *text = checkpoint_extra(checkpoint, TRAINING_KEY);
-    settings_groups(&stored, groups);
-    options_set_defaults(groups, GROUP_COUNT);
+    options_set_defaults(&options);
     bool good = text && checkpoint_extra(checkpoint, STEP_KEY) && checkpoint->has_moments
-                    ? options_read_text(groups, GROUP_COUNT, text, checkpoint->file.path, error)
+                    ? options_read_text(&options, text, checkpoint->file.path, error)
                     : error_set(error, "%s: it has no optimizer state to continue from",
                                 checkpoint->file.path);
-    options_free_texts(groups, GROUP_COUNT);
+    options_free_texts(&options);
     return good;
 }
 
@@ -101,8 +100,7 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
                           checkpoint_extra(checkpoint, STEP_KEY), path);
         free(path);
     }
-    char *newest = good ? NULL : folder_newest_checkpoint(folder);
-    if (newest)
+    if (!good && found)
         *error = first;
     else if (!good && file_is_in(folder, CHECKPOINT_BEST))
         error_set(error,
@@ -115,7 +113,6 @@ bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *e
                   "--resume %s: there is no checkpoint in this directory; if it is a run that "
                   "ended before its first one, delete the directory and start again",
                   folder);
-    free(newest);
     return good;
 }
 
@@ -200,7 +197,7 @@ static char *make_free_name(const RunView *run, Error *error)
         return NULL;
     }
     char *stem = folder_stem(run->settings->train.corpus), *path = NULL;
-    char *attention = model_attention(run->model);
+    char *attention = config_attention(&run->model->config);
     for (size_t number = 1;; number++) {
         path = text_format("runs/%s-%s", attention, stem);
         if (number > 1)

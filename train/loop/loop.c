@@ -18,9 +18,8 @@ typedef struct Loop {
     const Observers *observers;
     Saver saver;
     Generator generator; /* with --sample-every */
-    StopAfter stop;
-    double clock;       /* the session's start, minus the run's earlier seconds */
-    size_t validations; /* of the run */
+    double clock;        /* the session's start, minus the run's earlier seconds */
+    size_t validations;  /* of the run */
 } Loop;
 
 static bool every(size_t step, size_t period)
@@ -77,7 +76,7 @@ bool loop_has_work(const Trainer *trainer)
 static bool is_asked_to_end(const Loop *loop)
 {
     enum { TIME = 1 }; /* above: a signal */
-    const StopAfter *stop = &loop->stop;
+    const StopAfter *stop = &loop->trainer->settings.session.stop;
     const Progress *progress = &loop->trainer->progress, *began = &loop->view->session;
     bool timed_out = (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
                      (stop->seconds > 0 && progress->seconds - began->seconds >= stop->seconds);
@@ -289,7 +288,7 @@ static LoopEnd run(Loop *loop, Error *error)
 }
 
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Observers *observers,
-                 StopAfter stop, Error *error)
+                 Error *error)
 {
     const Progress *progress = &trainer->progress;
     *error = (Error){0}; /* without a text: a signal ended it */
@@ -297,7 +296,6 @@ LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Obser
                  .view = view,
                  .observers = observers,
                  .saver = saver_make(trainer, folder, view, observers),
-                 .stop = stop,
                  .clock = clock_seconds() - progress->seconds};
     view_begin(view);
     if (progress->due) { /* of a step of an earlier session; its log row follows */

@@ -20,6 +20,6 @@ bool loop_has_work(const Trainer *trainer);
 /* Trains until one of these ends; unless that is LOOP_FAILED, the run is saved. The view is the
  * trainer's, and is kept up to date. */
 LoopEnd loop_run(Trainer *trainer, RunFolder *folder, RunView *view, const Observers *observers,
-                 StopAfter stop, Error *error);
+                 Error *error);
 
 #endif

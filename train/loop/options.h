@@ -33,15 +33,22 @@ typedef struct TrainOptions {
 /* Weight averaging: an average of the weights often predicts better than the last weights. */
 typedef enum AverageKind { AVERAGE_NONE, AVERAGE_TAIL, AVERAGE_EMA } AverageKind;
 
-/* Whose tokenizer a run with --init has. settings_read (init.h) resolves auto. */
+/* Whose tokenizer a run with --init has. settings_read resolves auto. */
 typedef enum InitTokens { INIT_TOKENS_AUTO, INIT_TOKENS_RUN, INIT_TOKENS_TEXT } InitTokens;
 
 /* On a NaN or infinite loss or gradient. */
 typedef enum OnNan { ON_NAN_STOP, ON_NAN_SKIP } OnNan;
 
+/* --stop-after: a number of steps, or a time. */
+typedef struct StopAfter {
+    size_t steps;
+    double seconds; /* 0 (steps as well): no limit */
+} StopAfter;
+
 /* Options of this session, not of the run: never stored. */
 typedef struct SessionOptions {
     char *run, *resume, *preset, *stop_after;
+    StopAfter stop; /* what stop_after says */
     size_t threads, max_mem, sample_every;
     double save_minutes;
     bool recompute, quiet, tensorboard, watch;
@@ -62,18 +69,15 @@ typedef struct Settings {
     LengthBefore before;
 } Settings;
 
-/* The groups of the program, in the order of its help; they point into *settings. */
-enum { GROUP_MODEL, GROUP_CORPUS, GROUP_TRAIN, GROUP_SESSION, GROUP_COUNT };
-void settings_groups(const Settings *settings, OptionGroup groups[GROUP_COUNT]);
+/* The options of the program, in the order of its help; they point into *settings. */
+Options settings_options(const Settings *settings);
 
 /* The stored settings as a file of lines "name = value"; the caller frees. */
 char *settings_text(const Settings *settings);
 
-/* --stop-after: a number of steps, or a time. */
-typedef struct StopAfter {
-    size_t steps;
-    double seconds; /* 0 (steps as well): no limit */
-} StopAfter;
+/* Whether they fit together, and no option on the command line is without effect. */
+bool settings_check(const Settings *settings, const CommandLine *line, Error *error);
+
 bool stop_after_read(StopAfter *stop, const char *text, Error *error);
 
 #endif

@@ -1,206 +1,234 @@
 /* The settings of a training session: read from defaults, presets, stored settings and the
- * command line, and checked. */
-#include "train/loop/init.h"
+ * command line. */
+#include "train/loop/settings.h"
 #include "data/corpora/tasks.h"
-#include "data/tokenizers/utf8.h"
 #include "models/preset.h"
-#include "models/update.h"
-#include "src/base/memory.h"
-#include "src/optim/schedule.h"
-#include "src/ranks/ranks.h"
+#include "src/base/containers.h"
 #include "src/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-char *settings_text(const Settings *settings)
-{
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups(settings, groups);
-    return options_write_text(groups, GROUP_COUNT);
-}
+/* --- a run to resume --- */
 
-static bool read_preset(const OptionGroup *groups, const char *name, Error *error)
+/* Notes whether the command line changes the length. --epochs alone also takes a run to epochs
+ * whose length was given in steps. */
+static void note_length(Settings *settings, const CommandLine *line)
 {
-    char *path, *text = preset_text(name, &path, error);
-    bool good = text && options_read_text(groups, GROUP_COUNT, text, path, error);
-    free(text);
-    free(path);
-    return good;
-}
-
-/* Notes the old length if the command line changes it. --epochs alone also takes a run to
- * epochs whose length was given in steps. */
-static void note_length(Settings *settings, const TrainOptions *old, const CommandLine *line)
-{
-    TrainOptions *train = &settings->train;
+    Length *now = &settings->train.length;
+    const Length *old = &settings->before.length;
     if (command_line_value(line, "epochs") && !command_line_value(line, "steps"))
-        train->length.steps = 0;
-    settings->before = (LengthBefore){.changed = train->length.epochs != old->length.epochs ||
-                                                 train->length.steps != old->length.steps,
-                                      .length = old->length,
-                                      .patience = old->patience};
+        now->steps = 0;
+    settings->before.changed = now->epochs != old->epochs || now->steps != old->steps;
 }
 
-/* Whether the command line changes no fixed setting of the run. */
-static bool keeps_fixed(const OptionGroup *before, const OptionGroup *after,
-                        const CommandLine *line, bool lengthened, Error *error)
+/* The fixed settings that the command line gives, as they are: an stb_ds array, NULL in the
+ * place of other options. */
+static char **fixed_values(const Options *options, const CommandLine *line)
+{
+    char **values = NULL;
+    for (size_t i = 0; i < line->given_count; i++) {
+        const Option *option = line->given[i].option;
+        arrput(values, option->fixed ? option_value(options, option) : NULL);
+    }
+    return values;
+}
+
+/* Whether the command line changes no fixed setting of the run, which were those. */
+static bool keeps_fixed(char **old, const Options *options, const CommandLine *line,
+                        bool lengthened, Error *error)
 {
     bool good = true;
     for (size_t i = 0; good && i < line->given_count; i++) {
         const Option *option = line->given[i].option;
-        const OptionGroup *group_before, *group_after;
         if (!option->fixed || (option->extends && lengthened))
             continue;
-        option_find(before, GROUP_COUNT, option->name, &group_before);
-        option_find(after, GROUP_COUNT, option->name, &group_after);
-        char *old = option_value(group_before, option),
-             *new = option_value(group_after, option);
-        if (strcmp(old, new) != 0)
+        char *new = option_value(options, option);
+        if (strcmp(old[i], new) != 0)
             good = error_set(error, "--%s %s: this run was started with %s and keeps it; %s",
-                             option->name, new, old,
+                             option->name, new, old[i],
                              option->extends
                                  ? "it may change together with the length (--epochs, --steps)"
                                  : "start a new run, without --resume, to change it");
-        free(old);
         free(new);
     }
     return good;
 }
 
-/* Checkpoints store the settings as JSON, which is UTF-8; fail now rather than at the first
- * checkpoint. */
-static bool check_names(const Settings *settings, Error *error)
+/* The settings that its checkpoint has; none of --init and --convert can be combined with it.
+ */
+static bool read_resumed(const Options *options, const CommandLine *line, const char *resumed,
+                         Error *error)
 {
-    const char *names[] = {settings->train.corpus,      settings->corpus.valid,
-                           settings->corpus.test,       settings->corpus.tokenizer_file,
-                           settings->train.init,        settings->train.distill,
-                           settings->train.soft_targets};
+    const char *const names[] = {"init", "convert"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        for (const char *c = names[i]; c && *c;) {
-            size_t length = utf8_length(c, strlen(c));
-            if (length == 0)
-                return error_set(
-                    error,
-                    "%s: this file name is not UTF-8, and a checkpoint cannot store "
-                    "it; rename the file",
-                    names[i]);
-            c += length;
-        }
-    return true;
-}
-
-/* Each shard has a sequence of the batch at least, and each rank a shard. */
-static bool check_shards(const TrainOptions *train, Error *error)
-{
-    size_t ranks = ranks_count(), shards = train->shards ? train->shards : ranks;
-    if (shards > train->batch)
-        return error_set(
-            error,
-            "--shards %zu: more than the sequences of a batch (--batch %zu); give a "
-            "larger --batch, fewer --shards, or start fewer ranks",
-            shards, train->batch);
-    if (shards < ranks)
-        return error_set(
-            error, "--shards %zu: fewer shards than the %zu ranks; start at most %zu ranks",
-            shards, ranks, shards);
-    return true;
-}
-
-/* Settings that contradict one another. */
-static bool check_together(const Settings *settings, Error *error)
-{
-    const TrainOptions *train = &settings->train;
-    bool soft = train->soft_targets != NULL, cycles = train->length.cycles > 0;
-    const struct {
-        bool both;
-        const char *one, *other;
-    } pairs[] = {
-        {soft && train->distill, "--soft-targets", "--distill, which has another teacher"},
-        {soft && settings->model.logit_cap > 0, "--soft-targets", "--logit-cap"},
-        {cycles && train->average != AVERAGE_NONE, "--cycles",
-         "--average, since they average the weights at their ends"},
-        {cycles && train->patience > 0, "--cycles",
-         "--patience, since the validation loss rises at the start of each cycle"},
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i].both)
-            return error_set(error, "%s cannot be combined with %s; omit one of them",
-                             pairs[i].one, pairs[i].other);
-    return true;
-}
-
-/* Refuses options on the command line that would have no effect. Presets may contain them. */
-static bool check_effects(const Settings *settings, const CommandLine *line, Error *error)
-{
-    const TrainOptions *train = &settings->train;
-    bool in_words = settings->corpus.tokenizer == TOKENIZER_WORD ||
-                    settings->corpus.tokenizer == TOKENIZER_WORDPUNCT;
-    bool is_constant = strcmp(schedule_name(train->length.schedule), "constant") == 0;
-    const struct {
-        const char *option;
-        bool effective;
-        const char *needs;
-    } rules[] = {
-        {"momentum", train->optimizer == OPTIMIZER_MUON, "--optimizer muon"},
-        {"average-from", train->average == AVERAGE_TAIL || train->average == AVERAGE_EMA,
-         "--average tail or ema"},
-        {"average-decay", train->average == AVERAGE_EMA, "--average ema"},
-        {"nan-limit", train->on_nan == ON_NAN_SKIP, "--on-nan skip"},
-        {"lr-floor", train->length.cycles > 0 || !is_constant,
-         "--cycles or a --schedule other than constant"},
-        {"epochs", train->length.steps == 0,
-         "--steps 0, since --steps decides when both are set"},
-        {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
-        {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
-        {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
-        {"ngram-dropout", settings->model.ngrams > 1, "--ngrams 2 or more"},
-        {"init-tokens", train->init != NULL, "--init"},
-        {"distill-share", train->distill || train->soft_targets, "--distill or --soft-targets"},
-        {"match-epochs", train->convert != NULL, "--convert"},
-        {"match-lr", train->convert && train->match_epochs > 0, "--convert and --match-epochs"},
-        {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (command_line_value(line, rules[i].option) && !rules[i].effective)
-            return error_set(error, "--%s has no effect here: it needs %s", rules[i].option,
-                             rules[i].needs);
-    return true;
-}
-
-/* Those of the checkpoint of the run to resume. */
-static bool read_resumed(const OptionGroup *groups, const char *resumed, Error *error)
-{
-    /* Runs older than --eval-tokens validate on the whole text. */
-    return options_set(groups, GROUP_COUNT, "eval-tokens", "0", "", error) &&
-           options_read_text(groups, GROUP_COUNT, resumed, "the checkpoint", error);
-}
-
-/* What the command line changes: the defaults of a new run, or a run. `base` has what was
- * before the command line. */
-static bool read_base(Settings *settings, Settings *base, const CommandLine *line,
-                      const char *resumed, Init *init, Error *error)
-{
-    OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
-    const char *preset = command_line_value(line, "preset");
-    static const char *const starts[] = {"init", "convert"};
-    settings_groups(settings, groups);
-    settings_groups(base, base_groups);
-    options_set_defaults(groups, GROUP_COUNT);
-    options_set_defaults(base_groups, GROUP_COUNT);
-    for (size_t i = 0; resumed && i < sizeof starts / sizeof *starts; i++)
-        if (command_line_value(line, starts[i]))
+        if (command_line_value(line, names[i]))
             return error_set(error,
                              "--%s and --resume contradict each other: --resume continues a "
                              "run, --%s starts a new one from the weights of a run",
-                             starts[i], starts[i]);
-    if (resumed)
-        return read_resumed(base_groups, resumed, error) &&
-               read_resumed(groups, resumed, error);
-    return (!preset || read_preset(base_groups, preset, error)) &&
-           init_apply(init, settings, base, line, error) &&
-           (!preset || read_preset(groups, preset, error));
+                             names[i], names[i]);
+    /* Runs older than --eval-tokens validate on the whole text. */
+    return options_set(options, "eval-tokens", "0", "", error) &&
+           options_read_text(options, resumed, "the checkpoint", error);
 }
+
+/* --- a run that starts from another --- */
+
+void init_close(Init *init)
+{
+    if (init->is_open)
+        checkpoint_close(&init->checkpoint);
+    init->is_open = false;
+}
+
+/* The option of the command line that asks for another tokenizer; NULL: none. */
+static const char *tokenizer_option(const CommandLine *line)
+{
+    for (size_t i = 0; i < line->given_count; i++)
+        if (adopt_sets_tokenizer(line->given[i].option->name))
+            return line->given[i].option->name;
+    return NULL;
+}
+
+/* What a conversion has in place of the run's settings. Unless a corpus is named, the text is
+ * the run's, too. */
+static bool apply_recipe(const Init *init, Settings *settings, const char *run, bool other_text,
+                         Error *error)
+{
+    const Options options = settings_options(settings);
+    const char *text = checkpoint_extra(&init->checkpoint, TRAINING_KEY);
+    if (text && !options_read_text(&options, text, init->checkpoint.file.path, error))
+        return false;
+    free(settings->train.soft_targets); /* the teacher is RUN itself */
+    settings->train.soft_targets = NULL;
+    char *lr = text_format("%.9g", settings->train.length.lr / 5);
+    bool good = options_set(&options, "convert", run, "convert", error) &&
+                options_set(&options, "init", run, "init", error) &&
+                options_set(&options, "distill", run, "distill", error) &&
+                options_set(&options, "lr", lr, "lr", error) &&
+                options_read_text(&options,
+                                  "init-tokens = run\ndistill-share = 1\nmatch-epochs = 1\n"
+                                  "match-lr = 1e-2\nepochs = 3\nsteps = 0\nwarmup = auto\n"
+                                  "patience = 0\nshards = 0\n",
+                                  "--convert", error) &&
+                /* a student under dropout overshoots */
+                options_read_text(&options,
+                                  "word-dropout = 0\nngram-dropout = 0\ninput-dropout = 0\n"
+                                  "dropout = 0\nattn-dropout = 0\noutput-dropout = 0\n",
+                                  "--convert", error) &&
+                (!other_text ||
+                 options_read_text(&options, "valid =\ntest =\n", "--convert", error));
+    free(lr);
+    return good;
+}
+
+/* If the command line or the preset, which the settings have, names a run, opens it and sets
+ * the model's shape, and the tokenizer unless another is asked for; with --convert, all
+ * settings. The preset is read again over them. */
+static bool read_init(Init *init, Settings *settings, const CommandLine *line, Error *error)
+{
+    const Options options = settings_options(settings);
+    const TrainOptions *train = &settings->train;
+    const char *preset = command_line_value(line, "preset"),
+               *convert = command_line_value(line, "convert"),
+               *run = convert ? convert : command_line_value(line, "init");
+    bool converts = convert || (!run && train->convert);
+    if (!run)
+        run = train->convert ? train->convert : train->init;
+    if (!run)
+        return true;
+    char *name = memory_copy_text(run);
+    bool other_text = line->operand_count > 0 || command_line_value(line, "corpus") ||
+                      train->corpus;
+    /* A preset that asks for a tokenizer of the text's own says what it is like. */
+    bool inherits = train->init_tokens != INIT_TOKENS_TEXT &&
+                    !command_line_value(line, "tokens") &&
+                    !command_line_value(line, "tokenizer-file");
+    init->preset_has_tokenizer_file = *settings->corpus.tokenizer_file != '\0';
+    init->is_named = true;
+    init->is_open = checkpoint_open_run(&init->checkpoint, name, error);
+    options_set_defaults(&options);
+    bool good = init->is_open &&
+                (!converts || apply_recipe(init, settings, name, other_text, error)) &&
+                adopt_shape(&options, &init->checkpoint, error) &&
+                (!inherits || adopt_tokenizer(&options, &init->checkpoint, error)) &&
+                (!preset || preset_read(&options, preset, false, error));
+    free(name);
+    return good;
+}
+
+/* Options of kinds that the model does not have came with the run's. */
+static bool drop_unused(Settings *settings, const CommandLine *line, Error *error)
+{
+    const Options options = {{config_group(&settings->model)}};
+    const Option *option;
+    bool good = true;
+    for (size_t i = 0; good && (option = option_at(&options, i)); i++)
+        if (!config_has_option(&settings->model, option) &&
+            !command_line_value(line, option->name))
+            good = options_set(&options, option->name, option->fallback, option->name, error);
+    return good;
+}
+
+/* A conversion starts from the run that teaches. */
+static bool check_conversion(const Settings *settings, Error *error)
+{
+    const TrainOptions *train = &settings->train;
+    const char *names[] = {"init", "distill"}, *values[] = {train->init, train->distill};
+    for (size_t i = 0; train->convert && i < sizeof names / sizeof *names; i++)
+        if (!values[i] || strcmp(values[i], train->convert) != 0)
+            return error_set(error,
+                             "--%s %s and --convert %s contradict each other: a conversion "
+                             "starts from the run that teaches; leave --%s out, or use --init "
+                             "and --distill without --convert",
+                             names[i], values[i] ? values[i] : "", train->convert, names[i]);
+    if (train->convert && settings->model.carry_state)
+        return error_set(error,
+                         "--convert %s: it cannot be combined with --carry-state; give "
+                         "--no-carry-state",
+                         train->convert);
+    return true;
+}
+
+/* After the command line: decides whose tokenizer it is, drops options of attention kinds that
+ * the model no longer has, and refuses what contradicts --convert. */
+static bool init_settle(const Init *init, Settings *settings, const CommandLine *line,
+                        Error *error)
+{
+    TrainOptions *train = &settings->train;
+    const char *asked = tokenizer_option(line);
+    if (!init->is_open)
+        return true;
+    if (!check_conversion(settings, error))
+        return false;
+    if (asked && train->init_tokens == INIT_TOKENS_RUN &&
+        command_line_value(line, "init-tokens"))
+        return error_set(error, "--%s and --init-tokens run contradict each other", asked);
+    if (asked || train->init_tokens == INIT_TOKENS_AUTO)
+        train->init_tokens = asked ? INIT_TOKENS_TEXT : INIT_TOKENS_RUN;
+    if (train->init_tokens == INIT_TOKENS_TEXT && !command_line_value(line, "tokenizer-file") &&
+        !init->preset_has_tokenizer_file) {
+        free(settings->corpus.tokenizer_file); /* the run's */
+        settings->corpus.tokenizer_file = NULL;
+    }
+    return drop_unused(settings, line, error);
+}
+
+/* Whether the weights fit. */
+static bool init_check(const Init *init, const Settings *settings, Error *error)
+{
+    const char *convert = settings->train.convert;
+    if (!init->is_open)
+        return true;
+    if (convert && adopt_keeps_kinds(&settings->model, &init->checkpoint))
+        return error_set(error,
+                         "--convert %s: it has this attention kind already; name another with "
+                         "--attn, such as --attn linear",
+                         convert);
+    return adopt_check(&settings->model, &init->checkpoint, error);
+}
+
+/* --- all --- */
 
 /* The windows of a synthetic task are its lines. A context that a preset has gives way. */
 static bool settle_task(Settings *settings, const CommandLine *line, Error *error)
@@ -229,53 +257,33 @@ static bool settle_task(Settings *settings, const CommandLine *line, Error *erro
 bool settings_read(Settings *settings, const CommandLine *line, const char *resumed, Init *init,
                    Error *error)
 {
-    Settings base = {0};
+    const Options options = settings_options(settings);
+    const char *preset = command_line_value(line, "preset");
     *init = (Init){0};
-    OptionGroup groups[GROUP_COUNT], base_groups[GROUP_COUNT];
-    settings_groups(settings, groups);
-    settings_groups(&base, base_groups);
-    bool good = read_base(settings, &base, line, resumed, init, error) &&
-                options_apply(groups, GROUP_COUNT, line, error);
+    options_set_defaults(&options);
+    bool good = resumed ? read_resumed(&options, line, resumed, error)
+                        : (!preset || preset_read(&options, preset, false, error)) &&
+                              read_init(init, settings, line, error);
+    if (resumed)
+        settings->before = (LengthBefore){.length = settings->train.length,
+                                          .patience = settings->train.patience};
+    char **old = fixed_values(&options, line);
+    good = good && options_apply(&options, line, error);
     if (good && line->operand_count == 1)
-        good = options_set(groups, GROUP_COUNT, "corpus", line->operands[0], "CORPUS", error);
+        good = options_set(&options, "corpus", line->operands[0], "CORPUS", error);
     settings->corpus.tokenizer_given = command_line_value(line, "tokens") != NULL;
     good = good && settle_task(settings, line, error);
-    if (good && resumed)
-        note_length(settings, &base.train, line);
-    if (good && resumed)
-        good = keeps_fixed(base_groups, groups, line, settings->before.changed, error);
-    options_free_texts(base_groups, GROUP_COUNT);
-    good = good && check_names(settings, error) && init_settle(init, settings, line, error) &&
+    if (good && resumed) {
+        note_length(settings, line);
+        good = keeps_fixed(old, &options, line, settings->before.changed, error);
+    }
+    text_lines_free(old);
+    good = good && init_settle(init, settings, line, error) &&
            config_check(&settings->model, error) &&
            config_check_kind_options(&settings->model, error) &&
-           init_check(init, settings, error) && check_together(settings, error) &&
-           check_shards(&settings->train, error) && check_effects(settings, line, error);
+           init_check(init, settings, error) && settings_check(settings, line, error);
     error->usage = !init->is_named || init->is_open;
     if (!good)
         init_close(init);
     return good;
-}
-
-bool stop_after_read(StopAfter *stop, const char *text, Error *error)
-{
-    static const char units[] = "smh";
-    static const double seconds[] = {1, 60, 3600};
-    *stop = (StopAfter){0};
-    if (!text || !*text)
-        return true;
-    char *number = memory_copy_text(text), *last = number + strlen(number) - 1;
-    const char *unit = strchr(units, *last);
-    bool good;
-    if (unit) {
-        *last = '\0';
-        good = text_to_double(number, &stop->seconds) && stop->seconds > 0;
-        stop->seconds *= seconds[unit - units];
-    } else {
-        good = text_to_size(number, &stop->steps) && stop->steps > 0;
-    }
-    free(number);
-    return good || error_set(error,
-                             "--stop-after: '%s' is neither a number of steps nor a "
-                             "time such as 30s, 90m, 2h",
-                             text);
 }

@@ -273,9 +273,8 @@ RunView trainer_view(const Trainer *t)
 
 void trainer_free(Trainer *t)
 {
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups(&t->settings, groups);
-    options_free_texts(groups, GROUP_COUNT);
+    const Options options = settings_options(&t->settings);
+    options_free_texts(&options);
     batches_free(&t->batches);
     shards_free(&t->shards);
     free(t->pieces);

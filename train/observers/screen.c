@@ -32,24 +32,23 @@ static bool is_shown_elsewhere(const Option *option)
         "attn",    "layers",       "dim",         "heads", "ffn",         "corpus",
         "context", "epochs",       "steps",       "batch", "pos",         "tokens",
         "shards",  "warmup",       "eval-tokens", "init",  "init-tokens", "distill",
-        "convert", "match-epochs", "match-lr"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(option->name, names[i]) == 0)
-            return true;
-    return !option->stored;
+        "convert", "match-epochs", "match-lr",    NULL};
+    return !option->stored || text_is_among(option->name, names);
 }
 
-/* Appends "name value" of the settings that differ from the defaults. */
-static void append_changed(char **text, const OptionGroup *group)
+/* "name value" of the settings that differ from the defaults; NULL: none. */
+static char *changed_settings(const Options *options)
 {
-    for (size_t i = 0; i < group->count; i++) {
-        const Option *option = &group->options[i];
-        if (option_has_default(group, option) || is_shown_elsewhere(option))
+    char *text = NULL;
+    const Option *option;
+    for (size_t i = 0; (option = option_at(options, i)); i++) {
+        if (option_has_default(options, option) || is_shown_elsewhere(option))
             continue;
-        char *value = option_value(group, option);
-        text_append(text, "%s%s %s", *text ? "  " : "", option->name, value);
+        char *value = option_value(options, option);
+        text_append(&text, "%s%s %s", text ? "  " : "", option->name, value);
         free(value);
     }
+    return text;
 }
 
 /* A titled paragraph, wrapped between items, which two blanks separate; frees the text. */
@@ -71,11 +70,11 @@ static void print_paragraph(const char *title, char *text)
     free(text);
 }
 
-static void print_model(const RunView *run, const OptionGroup *group)
+static void print_model(const RunView *run, const Options *options)
 {
     const ModelConfig *config = &run->model->config;
-    char *attention = model_attention(run->model);
-    char *positions = option_value(group, option_find(group, 1, "pos", NULL));
+    char *attention = config_attention(&run->model->config);
+    char *positions = option_value(options, option_find(options, "pos"));
     print_paragraph(
         "Model",
         text_format("%s attention  %zu layer%s of %zu  %zu head%s  MLP %zu  context %zu  "
@@ -145,7 +144,7 @@ static void print_extension(const RunView *run)
     print_paragraph("Extended", text);
 }
 
-static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT])
+static void print_plan(const RunView *run, const Options *options)
 {
     const TrainOptions *train = &run->settings->train;
     print_paragraph(
@@ -161,10 +160,7 @@ static void print_plan(const RunView *run, const OptionGroup groups[GROUP_COUNT]
         print_paragraph("", text_format("validation on a part of the text, %zu of %zu tokens "
                                         "(--eval-tokens)  after the last step on all of it",
                                         run->part_tokens, split_scored(&run->corpus->valid)));
-    char *changed = NULL;
-    append_changed(&changed, &groups[GROUP_MODEL]);
-    append_changed(&changed, &groups[GROUP_CORPUS]);
-    append_changed(&changed, &groups[GROUP_TRAIN]);
+    char *changed = changed_settings(options);
     if (changed)
         print_paragraph("Changed from the defaults", changed);
 }
@@ -173,16 +169,15 @@ void screen_settings(const Screen *screen, const RunView *run)
 {
     if (screen->quiet)
         return;
-    OptionGroup groups[GROUP_COUNT];
-    settings_groups(run->settings, groups);
-    print_model(run, &groups[GROUP_MODEL]);
+    const Options options = settings_options(run->settings);
+    print_model(run, &options);
     print_exports(&run->model->config);
     print_text(run->corpus);
     if (run->start)
         print_paragraph("Start", memory_copy_text(run->start));
     if (run->history[HISTORY_TEACHER])
         print_paragraph("Teacher", memory_copy_text(run->history[HISTORY_TEACHER]));
-    print_plan(run, groups);
+    print_plan(run, &options);
     print_extension(run);
     if (ranks_count() > 1)
         print_paragraph("MPI", text_format("%zu ranks  %zu shards", ranks_count(),
