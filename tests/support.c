@@ -41,6 +41,14 @@ void support_settle(Settings *settings, const char *lines)
     ck_assert_msg(config_check(&settings->model, &error), "%s", error.text);
 }
 
+int count_kinds(void)
+{
+    int kinds = 0;
+    while (attention_find((size_t)kinds))
+        kinds++;
+    return kinds;
+}
+
 Choices one_kind(size_t kind)
 {
     return (Choices){1, {kind}};

@@ -16,6 +16,9 @@ void support_check_error(const Error *error, const char *about, const char *phra
 /* Settings as train has them: the defaults, changed by lines "name = value". */
 void support_settle(Settings *settings, const char *lines);
 
+/* How many kinds of attention there are. */
+int count_kinds(void);
+
 /* One kind for all layers, and a position encoding that it supports. */
 Choices one_kind(size_t kind);
 size_t positions_for(size_t kind, size_t wanted);

@@ -3,10 +3,13 @@
 #include "src/math/random.h"
 #include "src/math/vector.h"
 #include "tests/attention_case.h"
+#include "tests/support.h"
 #include "tests/tests.h"
 
 #include <stdlib.h>
 #include <sys/types.h>
+
+SUITE("attention: gradients");
 
 /* A loss whose gradient with respect to the output is dout. */
 static double case_loss(Case *c)
@@ -122,21 +125,7 @@ static void check_gradients(Case *c)
     }
 }
 
-START_TEST(gradients_agree_with_central_differences)
+LOOP_TEST(gradients_agree_with_central_differences, 0, count_kinds())
 {
     case_for_every(_i, check_gradients);
-}
-END_TEST
-
-Suite *attention_gradients_suite(void)
-{
-    Suite *suite = suite_create("attention: gradients");
-    TCase *tests = tcase_create("every kind");
-    int kinds = 0;
-    while (attention_find((size_t)kinds))
-        kinds++;
-    tcase_set_timeout(tests, 120); /* for each kind */
-    tcase_add_loop_test(tests, gradients_agree_with_central_differences, 0, kinds);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+SUITE("carry");
+
 enum { ROWS = 2, WINDOW = 7, TEXT = 60, PRIME = 3 };
 
 static const ModelConfig small = {.layers = 2,
@@ -100,11 +102,10 @@ static void check_windows_make_a_text(ModelConfig config)
     }
 }
 
-START_TEST(carried_windows_equal_one_long_text)
+TEST(carried_windows_equal_one_long_text)
 {
     for_every_carrier(check_windows_make_a_text);
 }
-END_TEST
 
 /* A part of one stream is its beginning. */
 static void check_part(ModelConfig config)
@@ -125,11 +126,10 @@ static void check_part(ModelConfig config)
     rig_free(&rig);
 }
 
-START_TEST(a_part_of_a_carried_text_is_its_beginning)
+TEST(a_part_of_a_carried_text_is_its_beginning)
 {
     for_every_carrier(check_part);
 }
-END_TEST
 
 /* --- training --- */
 
@@ -151,11 +151,10 @@ static void check_recomputing(ModelConfig config)
     rig_free(&again);
 }
 
-START_TEST(recompute_with_carried_state_is_bit_identical)
+TEST(recompute_with_carried_state_is_bit_identical)
 {
     for_every_carrier(check_recomputing);
 }
-END_TEST
 
 #ifdef LINNET_DOUBLE
 /* The loss of a window that starts from the saved state. */
@@ -203,16 +202,15 @@ static void check_gradients(ModelConfig config)
     rig_free(&rig);
 }
 
-START_TEST(gradients_match_with_carried_state)
+TEST(gradients_match_with_carried_state)
 {
     for_every_carrier(check_gradients);
 }
-END_TEST
 #endif
 
 /* --- unsupported kinds --- */
 
-START_TEST(unsupported_kinds_are_rejected_with_reason)
+TEST(unsupported_kinds_are_rejected_with_reason)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         const AttentionKind *row = attention_find(kind);
@@ -227,21 +225,4 @@ START_TEST(unsupported_kinds_are_rejected_with_reason)
         config.positions = POSITIONS_LEARNED;
         ck_assert(!config_check(&config, &error));
     }
-}
-END_TEST
-
-Suite *carry_suite(void)
-{
-    Suite *suite = suite_create("carry");
-    TCase *tests = tcase_create("carry");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, carried_windows_equal_one_long_text);
-    tcase_add_test(tests, a_part_of_a_carried_text_is_its_beginning);
-    tcase_add_test(tests, recompute_with_carried_state_is_bit_identical);
-#ifdef LINNET_DOUBLE
-    tcase_add_test(tests, gradients_match_with_carried_state);
-#endif
-    tcase_add_test(tests, unsupported_kinds_are_rejected_with_reason);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+SUITE("corpus files", .folder = true);
+
 /* Looks for `name` with the test's directory as the data directory; checks parts of the title
  * or the error. */
 static void expect_found(const char *name, const char *valid, const char *title)
@@ -27,7 +29,7 @@ static void expect_not_found(const char *name, const char *part)
     corpus_files_free(&files);
 }
 
-START_TEST(three_split_files_are_found)
+TEST(three_split_files_are_found)
 {
     char *paths[4], *expected;
     expect_not_found("abc.txt", "abc.txt: no such file, nor abc.train.txt");
@@ -69,15 +71,4 @@ START_TEST(three_split_files_are_found)
     expect_found("toy", NULL, "the built-in toy language");
     free(scratch_put("toy", "a real file\n"));
     expect_found("toy", NULL, "the built-in toy language");
-}
-END_TEST
-
-Suite *corpus_files_suite(void)
-{
-    Suite *suite = suite_create("corpus files");
-    TCase *tests = tcase_create("corpus files");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, three_split_files_are_found);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

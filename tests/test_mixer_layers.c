@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("mixer layers");
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static const double near = 100 * REAL_EPSILON;
@@ -84,7 +86,7 @@ static double slow_convolution(const Convolution *c, size_t sequence, size_t t, 
                              : slow_silu(h);
 }
 
-START_TEST(the_convolution_is_its_formula)
+TEST(the_convolution_is_its_formula)
 {
     for (size_t s = 0; s < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
@@ -98,7 +100,6 @@ START_TEST(the_convolution_is_its_formula)
         convolution_free(&c);
     }
 }
-END_TEST
 
 /* Runs forward on a sequence in parts of a length, carrying the state. */
 static void in_parts(const Convolution *c, size_t most, real *y, real *state)
@@ -120,7 +121,7 @@ static void in_parts(const Convolution *c, size_t most, real *y, real *state)
     free(part_y);
 }
 
-START_TEST(a_carried_state_is_exact_to_the_bit)
+TEST(a_carried_state_is_exact_to_the_bit)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t most = 1; most <= 6; most += most == 4 ? 2 : 1) {
@@ -136,7 +137,6 @@ START_TEST(a_carried_state_is_exact_to_the_bit)
             convolution_free(&c);
         }
 }
-END_TEST
 
 static void convolution_back(const Convolution *c)
 {
@@ -212,11 +212,10 @@ static void check_headnorm(Headnorm *h)
     }
 }
 
-START_TEST(norm_and_gate_are_their_formulas)
+TEST(norm_and_gate_are_their_formulas)
 {
     for_every_headnorm(check_headnorm);
 }
-END_TEST
 
 static void check_in_place(Headnorm *h)
 {
@@ -230,13 +229,12 @@ static void check_in_place(Headnorm *h)
     ck_assert(!h->z || memcmp(h->dz, h->z, all * sizeof(real)) == 0);
 }
 
-START_TEST(gradients_may_overwrite_their_source)
+TEST(gradients_may_overwrite_their_source)
 {
     for_every_headnorm(check_in_place);
 }
-END_TEST
 
-START_TEST(extreme_numbers_stay_finite)
+TEST(extreme_numbers_stay_finite)
 {
     static const real extremes[] = {0, (real)1e-20, (real)-1e4, (real)1e4};
     for (size_t e = 0; e < COUNT(extremes); e++) {
@@ -250,12 +248,11 @@ START_TEST(extreme_numbers_stay_finite)
         headnorm_free(&h);
     }
 }
-END_TEST
 
 /* --- the head gate --- */
 
 /* Fewer channels than the gate reads, and more; without weights the output is the input. */
-START_TEST(the_head_gate_is_its_formula)
+TEST(the_head_gate_is_its_formula)
 {
     static const HeadgateSizes sizes[] = {{3, 2, 5}, {70, 3, 8}, {1, 1, 1}};
     for (size_t s = 0; s < COUNT(sizes); s++) {
@@ -278,7 +275,6 @@ START_TEST(the_head_gate_is_its_formula)
         free(x), free(u), free(w), free(y), free(factors);
     }
 }
-END_TEST
 
 /* --- gradients --- */
 
@@ -324,7 +320,7 @@ static double convolution_loss(const void *layer)
     return product(c->y, c->dy, c->all);
 }
 
-START_TEST(gradients_of_the_convolution)
+TEST(gradients_of_the_convolution)
 {
     for (size_t s = 0; s + 1 < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
@@ -336,7 +332,6 @@ START_TEST(gradients_of_the_convolution)
         convolution_free(&c);
     }
 }
-END_TEST
 
 static double headnorm_loss(const void *layer)
 {
@@ -358,11 +353,10 @@ static void check_headnorm_gradients(Headnorm *h)
     free(before);
 }
 
-START_TEST(gradients_of_norm_and_gate)
+TEST(gradients_of_norm_and_gate)
 {
     for_every_headnorm(check_headnorm_gradients);
 }
-END_TEST
 #endif
 
 /* --- threads --- */
@@ -372,7 +366,7 @@ static void check_same(const real *a, const real *b, size_t count)
     ck_assert(memcmp(a, b, count * sizeof *a) == 0);
 }
 
-START_TEST(the_bits_do_not_depend_on_the_threads)
+LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
 {
     Convolution c[2];
     Headnorm h[2];
@@ -397,25 +391,4 @@ START_TEST(the_bits_do_not_depend_on_the_threads)
         convolution_free(&c[i]);
         headnorm_free(&h[i]);
     }
-}
-END_TEST
-
-Suite *mixer_layers_suite(void)
-{
-    Suite *suite = suite_create("mixer layers");
-    TCase *tests = tcase_create("mixer layers");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, the_convolution_is_its_formula);
-    tcase_add_test(tests, a_carried_state_is_exact_to_the_bit);
-    tcase_add_test(tests, norm_and_gate_are_their_formulas);
-    tcase_add_test(tests, gradients_may_overwrite_their_source);
-    tcase_add_test(tests, extreme_numbers_stay_finite);
-    tcase_add_test(tests, the_head_gate_is_its_formula);
-#ifdef LINNET_DOUBLE
-    tcase_add_test(tests, gradients_of_the_convolution);
-    tcase_add_test(tests, gradients_of_norm_and_gate);
-#endif
-    tcase_add_loop_test(tests, the_bits_do_not_depend_on_the_threads, 0, 2);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

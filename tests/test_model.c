@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("model");
+
 /* Blocks of other architectures than GPT-2. */
 enum { VARIANTS = 32 };
 static ModelConfig variant(size_t bits)
@@ -88,7 +90,7 @@ static void check_gradients(ModelConfig config, size_t batch, size_t stride)
     rig_free(&rig);
 }
 
-START_TEST(gradients_match_central_differences)
+TEST(gradients_match_central_differences)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t norm = NORM_PRE; norm <= NORM_POST; norm++)
@@ -106,7 +108,6 @@ START_TEST(gradients_match_central_differences)
                 check_gradients(config, 2, 1);
             }
 }
-END_TEST
 
 static double mismatch_at(Rig *rig, Params *elsewhere)
 {
@@ -114,7 +115,7 @@ static double mismatch_at(Rig *rig, Params *elsewhere)
 }
 
 /* Every kind learns to do what a softmax of the same shape does. */
-START_TEST(matching_gradients_match_central_differences)
+TEST(matching_gradients_match_central_differences)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         Rig rig, teacher;
@@ -139,10 +140,9 @@ START_TEST(matching_gradients_match_central_differences)
         rig_free(&teacher);
     }
 }
-END_TEST
 
 /* Convolution, head norm and output gate around any kind; and layers of different kinds. */
-START_TEST(gradients_match_with_all_optional_parts)
+TEST(gradients_match_with_all_optional_parts)
 {
     for (size_t bits = 0; bits < 24; bits++) {
         static const ConvolutionUse convolutions[] = {CONVOLUTION_NO, CONVOLUTION_YES,
@@ -155,9 +155,8 @@ START_TEST(gradients_match_with_all_optional_parts)
         check_gradients(config, 2, 1);
     }
 }
-END_TEST
 
-START_TEST(gradients_match_with_all_regularisation)
+TEST(gradients_match_with_all_regularisation)
 {
     for (size_t post = 0; post < 2; post++) {
         ModelConfig config = rig_tiny;
@@ -169,10 +168,9 @@ START_TEST(gradients_match_with_all_regularisation)
         check_gradients(config, 3, 1);
     }
 }
-END_TEST
 
 /* QK-norm, value residual and head gate for every kind. */
-START_TEST(gradients_match_with_optional_parts)
+TEST(gradients_match_with_optional_parts)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t bits = 1; bits < 4; bits++) {
@@ -187,16 +185,14 @@ START_TEST(gradients_match_with_optional_parts)
             check_gradients(config, 2, 3);
         }
 }
-END_TEST
 
-START_TEST(gradients_match_for_all_variants)
+TEST(gradients_match_for_all_variants)
 {
     for (size_t bits = 0; bits < VARIANTS; bits++)
         check_gradients(variant(bits), 2, 1);
 }
-END_TEST
 
-START_TEST(gradients_match_for_odd_sizes)
+TEST(gradients_match_for_odd_sizes)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         size_t heads = attention_find(kind)->alternates ? 2 : 1;
@@ -225,7 +221,6 @@ START_TEST(gradients_match_for_odd_sizes)
         check_gradients(wide, 3, 7);
     }
 }
-END_TEST
 #endif
 
 /* u[2L] and then logits for all rows. */
@@ -240,7 +235,7 @@ static real *all_logits(Rig *rig)
     return logits;
 }
 
-START_TEST(logits_are_causal)
+TEST(logits_are_causal)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_NONE; positions++) {
@@ -266,7 +261,6 @@ START_TEST(logits_are_causal)
             rig_free(&rig);
         }
 }
-END_TEST
 
 static void check_decoding(ModelConfig config)
 {
@@ -289,7 +283,7 @@ static void check_decoding(ModelConfig config)
     rig_free(&rig);
 }
 
-START_TEST(decoding_matches_forward)
+TEST(decoding_matches_forward)
 {
     for (size_t bits = 0; bits < VARIANTS; bits++)
         check_decoding(variant(bits));
@@ -306,9 +300,8 @@ START_TEST(decoding_matches_forward)
                 check_decoding(config);
             }
 }
-END_TEST
 
-START_TEST(threads_give_identical_bits)
+TEST(threads_give_identical_bits)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = {.attention = one_kind(kind),
@@ -347,7 +340,6 @@ START_TEST(threads_give_identical_bits)
         free(first);
     }
 }
-END_TEST
 
 static void check_recomputing(ModelConfig config)
 {
@@ -386,7 +378,7 @@ static real *state_with(ModelConfig config, bool attention, bool mlp)
 }
 
 /* Only with a parallel residual do attention and MLP add what each adds alone. */
-START_TEST(a_parallel_residual_is_a_sum)
+TEST(a_parallel_residual_is_a_sum)
 {
     ModelConfig config = rig_tiny;
     config.layers = 1;
@@ -405,9 +397,8 @@ START_TEST(a_parallel_residual_is_a_sum)
         free(other);
     }
 }
-END_TEST
 
-START_TEST(recompute_gives_identical_bits)
+TEST(recompute_gives_identical_bits)
 {
     for (size_t bits = 0; bits < VARIANTS; bits++)
         check_recomputing(variant(bits));
@@ -422,9 +413,8 @@ START_TEST(recompute_gives_identical_bits)
             check_recomputing(config);
         }
 }
-END_TEST
 
-START_TEST(fresh_model_predicts_uniformly)
+TEST(fresh_model_predicts_uniformly)
 {
     ModelConfig config = rig_tiny;
     config.dim = 32;
@@ -435,9 +425,8 @@ START_TEST(fresh_model_predicts_uniformly)
     ck_assert_double_eq_tol(loss, log(500.0), 0.1);
     rig_free(&rig);
 }
-END_TEST
 
-START_TEST(model_overfits_one_batch)
+TEST(model_overfits_one_batch)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = rig_tiny;
@@ -462,30 +451,4 @@ START_TEST(model_overfits_one_batch)
         free(v);
         rig_free(&rig);
     }
-}
-END_TEST
-
-Suite *model_suite(void)
-{
-    Suite *suite = suite_create("model");
-    TCase *tests = tcase_create("model");
-    tcase_set_timeout(tests, 240);
-#ifdef LINNET_DOUBLE
-    tcase_add_test(tests, gradients_match_central_differences);
-    tcase_add_test(tests, gradients_match_for_odd_sizes);
-    tcase_add_test(tests, matching_gradients_match_central_differences);
-    tcase_add_test(tests, gradients_match_with_all_optional_parts);
-    tcase_add_test(tests, gradients_match_with_all_regularisation);
-    tcase_add_test(tests, gradients_match_with_optional_parts);
-    tcase_add_test(tests, gradients_match_for_all_variants);
-#endif
-    tcase_add_test(tests, logits_are_causal);
-    tcase_add_test(tests, decoding_matches_forward);
-    tcase_add_test(tests, threads_give_identical_bits);
-    tcase_add_test(tests, a_parallel_residual_is_a_sum);
-    tcase_add_test(tests, recompute_gives_identical_bits);
-    tcase_add_test(tests, fresh_model_predicts_uniformly);
-    tcase_add_test(tests, model_overfits_one_batch);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

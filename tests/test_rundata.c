@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("rundata", .folder = true);
+
 static Error error;
 
-START_TEST(a_run_directory_is_read)
+TEST(a_run_directory_is_read)
 {
     RunData run;
     free(scratch_put(
@@ -63,7 +65,6 @@ START_TEST(a_run_directory_is_read)
     json_decref(json);
     rundata_free(&run);
 }
-END_TEST
 
 /* The best loss of a run that validates on a part of the text: whole is whether it is that of
  * the whole text. */
@@ -81,7 +82,7 @@ static void check_part(const char *part, const char *end, double best, bool whol
     free(log);
 }
 
-START_TEST(the_whole_text_counts_for_the_last_weights)
+TEST(the_whole_text_counts_for_the_last_weights)
 {
     static const char part[] = "# validation part: 20 tokens\n";
     check_part("", "", 3.125, true);
@@ -91,7 +92,6 @@ START_TEST(the_whole_text_counts_for_the_last_weights)
     check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625,,\n", 3.125, false);
     check_part("# validation part: x tokens\n", "", 3.125, true);
 }
-END_TEST
 
 #define MATCHED "3,1.5,30,0.75,0.01,,3.5,1,60,9,0.5,20,,,0.25\n"
 
@@ -110,7 +110,7 @@ static void check_matching(const char *rows, size_t matched, bool diverged)
     free(log);
 }
 
-START_TEST(matching_attention_outputs_is_a_stage_of_its_own)
+TEST(matching_attention_outputs_is_a_stage_of_its_own)
 {
     check_matching(ROW_1 ROW_2, 0, false);
     check_matching(ROW_1 ROW_2 MATCHED, 3, false);
@@ -120,7 +120,6 @@ START_TEST(matching_attention_outputs_is_a_stage_of_its_own)
     check_matching(ROW_1 "2,2,40,1,0.01,inf,3.5,1,60,9,0.5,20,,,0.5\n", 2, false);
     check_matching(MATCHED "4,2,40,1,0.01,nan,3.5,1,60,9,0.5,20,,,\n", 3, true);
 }
-END_TEST
 
 static void check_no_run(const char *path, const char *message)
 {
@@ -130,7 +129,7 @@ static void check_no_run(const char *path, const char *message)
     rundata_free(&run);
 }
 
-START_TEST(other_directories_are_refused_with_a_reason)
+TEST(other_directories_are_refused_with_a_reason)
 {
     check_no_run("/nowhere/at/all", "No such file");
     check_no_run(scratch_folder(), "not a run directory: it has no settings.conf");
@@ -149,19 +148,4 @@ START_TEST(other_directories_are_refused_with_a_reason)
     check_no_run(scratch_folder(), "settings.conf:2: 'foo'");
     free(scratch_put_bytes(RUN_SETTINGS, "a\0", 2));
     check_no_run(scratch_folder(), "zero bytes");
-}
-END_TEST
-
-Suite *rundata_suite(void)
-{
-    Suite *suite = suite_create("rundata");
-    TCase *tests = tcase_create("rundata");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, a_run_directory_is_read);
-    tcase_add_test(tests, the_whole_text_counts_for_the_last_weights);
-    tcase_add_test(tests, matching_attention_outputs_is_a_stage_of_its_own);
-    tcase_add_test(tests, other_directories_are_refused_with_a_reason);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+SUITE("scores", .folder = true);
+
 #define OLD_COLUMNS \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
 #define OLD_HEADER    OLD_COLUMNS "\n"
@@ -40,7 +42,7 @@ static void note(const char *path, RunScore score)
     ck_assert_msg(scores_note(path, &score, &error), "%s", error.text);
 }
 
-START_TEST(a_score_replaces_the_one_of_its_protocol)
+TEST(a_score_replaces_the_one_of_its_protocol)
 {
     char *path = scratch_path(RUN_SCORES), *bytes;
     size_t size;
@@ -65,10 +67,9 @@ START_TEST(a_score_replaces_the_one_of_its_protocol)
     arrfree(scores);
     free(path);
 }
-END_TEST
 
 /* Scores with other tokens compare per byte of the same text, if its bytes are known. */
-START_TEST(other_tokens_compare_per_byte)
+TEST(other_tokens_compare_per_byte)
 {
     char *path = scratch_put(RUN_SCORES, TOKENS_HEADER "test,16,16,0,9,4,8,2,7.3,5,plain,\n");
     RunScore *scores, bytes = score_of("test", 16, 7, 6), words = bytes, other = bytes;
@@ -84,10 +85,9 @@ START_TEST(other_tokens_compare_per_byte)
     arrfree(scores);
     free(path);
 }
-END_TEST
 
 /* The method is part of the protocol; the tuned values are not. */
-START_TEST(methods_are_part_of_the_protocol)
+TEST(methods_are_part_of_the_protocol)
 {
     char *path = scratch_put(RUN_SCORES, OLD_HEADER "test,16,16,0,9,4,8,2,7.3,5\n"), *bytes;
     size_t size;
@@ -118,11 +118,10 @@ START_TEST(methods_are_part_of_the_protocol)
     arrfree(scores);
     free(path);
 }
-END_TEST
 
 /* Valid rows under the old header, and invalid ones under the new header. */
 #define WORDS_OF_42 "forty-two characters are in these words - 4"
-START_TEST(hostile_scores_are_refused_with_the_line)
+TEST(hostile_scores_are_refused_with_the_line)
 {
     static const struct {
         const char *text, *message;
@@ -168,10 +167,9 @@ START_TEST(hostile_scores_are_refused_with_the_line)
     ck_says(error, "zero bytes");
     free(path);
 }
-END_TEST
 
 /* A score counts if it is of the best checkpoint, plain, and by the most common protocol. */
-START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
+TEST(a_run_shows_the_score_of_its_best_checkpoint)
 {
     RunData runs[3];
     free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
@@ -199,20 +197,4 @@ START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
     ck_assert(!rundata_read(&runs[0], scratch_folder(), &error));
     ck_says(error, "scores.csv:1: ");
     rundata_free(&runs[0]);
-}
-END_TEST
-
-Suite *scores_suite(void)
-{
-    Suite *suite = suite_create("scores");
-    TCase *tests = tcase_create("scores");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, a_score_replaces_the_one_of_its_protocol);
-    tcase_add_test(tests, methods_are_part_of_the_protocol);
-    tcase_add_test(tests, other_tokens_compare_per_byte);
-    tcase_add_test(tests, hostile_scores_are_refused_with_the_line);
-    tcase_add_test(tests, a_run_shows_the_score_of_its_best_checkpoint);
-    suite_add_tcase(suite, tests);
-    return suite;
 }
