@@ -31,6 +31,20 @@ typedef struct SmallModel {
 void small_model_make(SmallModel *small, ModelConfig config, double spread);
 void small_model_free(SmallModel *small);
 
+/* An input of a loss: rows of columns, `stride` apart; and its gradient, in the same shape,
+ * which was added to `base`. */
+typedef struct Variable {
+    const char *name;
+    real *at;
+    const real *gradient;
+    real base;
+    size_t rows, columns, stride;
+} Variable;
+
+/* The gradient must agree with central differences of the loss in a random direction, in which
+ * every element counts, and for some single elements. Needs double reals. */
+void check_slopes(const Variable *x, double (*loss)(void *of), void *of, const char *label);
+
 /* All pieces in one slice. */
 UpdateSlice whole_update(const Model *model, size_t optimizer);
 /* The norm of the gradient of the mean loss over this many tokens. */

@@ -6,6 +6,7 @@
 #include "src/optim/schedule.h"
 #include "src/math/random.h"
 #include "src/math/team.h"
+#include "tests/support.h"
 #include "tests/tests.h"
 
 #include <math.h>
@@ -520,11 +521,12 @@ TEST(gradients_of_stored_predictions_match_reference)
 
 #ifdef LINNET_DOUBLE
 /* (1 - share) loss + share KL(Q || P), less the entropy of Q, which is constant. */
-static double mixed_loss(const HeadRig *rig, long double *z, long double *q)
+static double mixed_loss(void *of)
 {
+    const HeadRig *rig = of;
     const HeadSizes sizes = rig->sizes;
     const HeadTeacher *teacher = &rig->teacher;
-    long double sum = 0;
+    long double z[20], q[20], sum = 0;
     for (size_t row = 0; row < sizes.rows; row++) {
         long double lse = slow_logits(z, rig->x + row * sizes.width, rig->w, rig->b,
                                       sizes.width, sizes.vocabulary, sizes.cap);
@@ -543,24 +545,15 @@ static double mixed_loss(const HeadRig *rig, long double *z, long double *q)
 TEST(gradients_with_a_teacher_match_central_differences)
 {
     HeadRig rig;
-    long double z[20], q[20];
-    const double step = 1e-5;
     head_rig_make(&rig, (HeadSizes){8, 3, 20, 12}, 2,
                   (HeadTeacher){.width = 4, .cap = 9, .share = 0.4});
     head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
                    &rig.teacher, rig.sizes, rig.scratch);
-    real *const values[] = {rig.x, rig.w, rig.b}, *const gradients[] = {rig.dx, rig.dw, rig.db};
-    const size_t counts[] = {24, 60, 20};
-    for (size_t k = 0; k < COUNT(values); k++)
-        for (size_t i = 0; i < counts[k]; i++) {
-            double held = values[k][i];
-            values[k][i] = held + step;
-            double above = mixed_loss(&rig, z, q);
-            values[k][i] = held - step;
-            double below = mixed_loss(&rig, z, q);
-            values[k][i] = held;
-            ck_assert_double_eq_tol(gradients[k][i], (above - below) / (2 * step), 1e-8);
-        }
+    const Variable list[] = {{"x", rig.x, rig.dx, 0, 8, 3, 3},
+                             {"w", rig.w, rig.dw, 0, 20, 3, 3},
+                             {"b", rig.b, rig.db, 0, 1, 20, 0}};
+    for (size_t i = 0; i < COUNT(list); i++)
+        check_slopes(&list[i], mixed_loss, &rig, "head");
     head_rig_free(&rig);
 }
 #endif

@@ -32,61 +32,22 @@ static ModelConfig variant(size_t bits)
 }
 
 #ifdef LINNET_DOUBLE
-/* Dropout masks depend only on the key, so the loss is smooth in the weights. Gradients in the
- * second buffer are discarded. */
-static double loss_at(Rig *rig, Params *elsewhere)
+/* Dropout masks depend only on the key, so the loss is smooth in the weights. */
+static double loss_at(void *of)
 {
-    return rig_gradients_into(rig, elsewhere);
+    Rig *rig = of;
+    return pass_train_loss(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
+                           random_key(1, RANDOM_DROPOUT, 0), NULL);
 }
 
-/* Sanitizers are ten times slower; under them check a sample. */
-#ifdef __SANITIZE_ADDRESS__
-enum { SAMPLE = 13 };
-#else
-enum { SAMPLE = 1 };
-#endif
-
-/* Compares the gradients of the tensors with this part in their names with differences of a
- * loss. */
-static void compare_gradients(Rig *rig, double (*loss)(Rig *rig, Params *elsewhere),
-                              size_t stride, const char *part)
-{
-    const double step = 3e-6;
-    const ModelConfig *config = &rig->model.config;
-    real *base = memory_take(rig->model.table.total, sizeof *base, "a test");
-    Params elsewhere = {.h = memory_take(config->layers, sizeof *elsewhere.h, "a test")};
-    params_bind(&elsewhere, config, base);
-    for (size_t r = 0; r < rig->model.table.count; r++) {
-        const ParamRow *row = &rig->model.table.rows[r];
-        for (size_t i = 0; i < row->count && !row->drawn && strstr(row->name, part);
-             i += SAMPLE * stride) {
-            double *weight = rig->model.base + row->offset + i, kept = *weight;
-            *weight = kept + step;
-            double more = loss(rig, &elsewhere);
-            *weight = kept - step;
-            double less = loss(rig, &elsewhere);
-            *weight = kept;
-            double numeric = (more - less) / (2 * step);
-            double analytic = rig->gradient_base[row->offset + i];
-            ck_assert_msg(fabs(analytic - numeric) <= 1e-6 + 1e-5 * fabs(numeric),
-                          "%s, positions %zu, norm %zu, activation %zu: d %s[%zu] is %.9g, "
-                          "should be %.9g",
-                          config_kind(config, 0)->name, config->positions, config->norm,
-                          config->activation, row->name, i, analytic, numeric);
-        }
-    }
-    free(base);
-    free(elsewhere.h);
-}
-
-static void check_gradients(ModelConfig config, size_t batch, size_t stride)
+static void check_gradients(ModelConfig config, size_t batch)
 {
     Rig rig;
     rig_make(&rig, config, batch, 0.3);
     if (rig.pass.rows > 2)
         rig.targets[1] = -1; /* a row without a label */
     rig_gradients(&rig);
-    compare_gradients(&rig, loss_at, stride, "");
+    rig_check_gradients(&rig, loss_at, "");
     rig_free(&rig);
 }
 
@@ -105,13 +66,15 @@ TEST(gradients_match_central_differences)
                 config.tied = turn % 2 == 0;
                 config.head_bias = positions % 2 == 0;
                 config.attention_dropout = attention_find(kind)->has_weights ? 0.1 : 0;
-                check_gradients(config, 2, 1);
+                check_gradients(config, 2);
             }
 }
 
-static double mismatch_at(Rig *rig, Params *elsewhere)
+static double mismatch_at(void *of)
 {
-    return objective_match(&rig->pass, rig->teacher, elsewhere, rig->inputs, rig->targets);
+    Rig *rig = of;
+    return objective_match(&rig->pass, rig->teacher, &rig->gradients, rig->inputs,
+                           rig->targets);
 }
 
 /* Every kind learns to do what a softmax of the same shape does. */
@@ -134,8 +97,8 @@ TEST(matching_gradients_match_central_differences)
         pass_allocate(&rig.pass, "a test");
         rig.targets[3] = rig.targets[4] = -1; /* the end of the first sequence */
         rig.targets[6] = -1;
-        ck_assert(mismatch_at(&rig, &rig.gradients) > 0);
-        compare_gradients(&rig, mismatch_at, 1, ".attn.");
+        ck_assert(mismatch_at(&rig) > 0);
+        rig_check_gradients(&rig, mismatch_at, ".attn.");
         rig_free(&rig);
         rig_free(&teacher);
     }
@@ -152,7 +115,7 @@ TEST(gradients_match_with_all_optional_parts)
         config.convolution = convolutions[bits / 8];
         config.head_norm = bits & 2 ? TRISTATE_YES : TRISTATE_NO;
         config.gate = bits & 4 ? TRISTATE_YES : TRISTATE_NO;
-        check_gradients(config, 2, 1);
+        check_gradients(config, 2);
     }
 }
 
@@ -165,7 +128,7 @@ TEST(gradients_match_with_all_regularisation)
         config.ngrams = 2;
         config.ngram_rows = 16;
         config.logit_cap = post ? 4 : 0;
-        check_gradients(config, 3, 1);
+        check_gradients(config, 3);
     }
 }
 
@@ -182,14 +145,14 @@ TEST(gradients_match_with_optional_parts)
             config.value_residual = bits & 2;
             config.head_gate = bits != 2;
             config.head_norm = bits == 3 ? TRISTATE_NO : TRISTATE_AUTO;
-            check_gradients(config, 2, 3);
+            check_gradients(config, 2);
         }
 }
 
 TEST(gradients_match_for_all_variants)
 {
     for (size_t bits = 0; bits < VARIANTS; bits++)
-        check_gradients(variant(bits), 2, 1);
+        check_gradients(variant(bits), 2);
 }
 
 TEST(gradients_match_for_odd_sizes)
@@ -204,21 +167,21 @@ TEST(gradients_match_for_odd_sizes)
                            .ffn = 1,
                            .context = 1,
                            .vocabulary = 2};
-        check_gradients(one, 1, 1);
+        check_gradients(one, 1);
         ModelConfig ragged = rig_tiny;
         ragged.attention = one_kind(kind);
         ragged.context = 67; /* not a multiple of the chunk size */
         ragged.layers = 1;
         ragged.heads = heads;
         ragged.positions = positions_for(kind, POSITIONS_ROTARY);
-        check_gradients(ragged, 1, 3);
+        check_gradients(ragged, 1);
         /* several slices of the vocabulary, several blocks of rows */
         ModelConfig wide = rig_tiny;
         wide.attention = one_kind(kind);
         wide.layers = 1;
         wide.vocabulary = 300;
         wide.context = 3;
-        check_gradients(wide, 3, 7);
+        check_gradients(wide, 3);
     }
 }
 #endif
