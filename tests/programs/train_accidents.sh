@@ -151,7 +151,7 @@ rm -rf parts
 
 # --- signals in a validation that takes long ---
 
-make_text 200000 3 >long.txt
+make_text 60000 3 >long.txt
 # signals_at STEP OPTIONS...: starts the run parts, and sends it $signals in the validation after
 # this step; the last one follows a checkpoint.
 signals_at() {
