@@ -393,7 +393,7 @@ static void check_stress(Case *c)
 {
     static const double factors[][2] = {{1e4, 1}, {1, 1e4}, {30, 30}, {1, 0}, {0, 0}};
     static const double gates[] = {30, -30, 0};
-    enum { SEVERAL_CHUNKS = 300 }; /* longer ones show no more, and take half of the time */
+    enum { SEVERAL_CHUNKS = 140 }; /* longer ones show no more, and take half of the time */
     if (c->head.dropout.rate > 0 || c->carries || c->head.length > SEVERAL_CHUNKS)
         return;
     for (size_t f = 0; f < sizeof factors / sizeof *factors; f++)

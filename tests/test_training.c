@@ -264,17 +264,25 @@ static const char everything[] =
     "qk-norm = yes\nvalue-residual = yes\n"
     "zero-init = yes\nhead-bias = unigram\n";
 
+/* Every kind with the plain recipe and with everything; the other settings in turn. */
 TEST(a_resumed_run_is_bit_identical)
 {
+    static const struct {
+        const char *more;
+        size_t first, second;
+    } turns[] = {
+        {"epochs = 3\n", 1, 14}, /* across the ends of two epochs */
+        {"epochs = 3\n", 7, 1},
+        {"pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2},
+        {"clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2},
+        {everything, 3, 3},
+        {"epochs = 3\ncycles = 3\n", 15, 3}, /* averaging */
+    };
     for (size_t kind = 0; attention_find(kind); kind++) {
+        size_t turn = kind % COUNT(turns);
         check_resuming(kind, "", 3, 3, 0);
-        check_resuming(kind, "epochs = 3\n", 1, 14, 0); /* across the ends of two epochs */
-        check_resuming(kind, "epochs = 3\n", 7, 1, 0);
-        check_resuming(kind, "pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2, 0);
-        check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2, 0);
-        check_resuming(kind, everything, 3, 3, 0);
         check_resuming(kind, everything, 9, 3, 0);
-        check_resuming(kind, "epochs = 3\ncycles = 3\n", 15, 3, 0); /* averaging */
+        check_resuming(kind, turns[turn].more, turns[turn].first, turns[turn].second, 0);
     }
 }
 

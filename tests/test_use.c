@@ -195,8 +195,8 @@ static void check_many(const real *logits, SamplerOptions options)
 
 TEST(large_vocabularies_are_sampled_like_small_ones)
 {
-    static const size_t top_ks[] = {0, 1, 2, 63, 64, 65, 700, 2399, 2400, 2401, MANY};
-    static const double top_ps[] = {0, 0.3, 0.9, 0.999, 1};
+    static const size_t top_ks[] = {0, 1, 63, 64, 65, 2400, 2401};
+    static const double top_ps[] = {0, 0.3, 0.999, 1};
     for (size_t equals = 0; equals < 2; equals++) {
         real *logits = many_logits(equals);
         for (size_t k = 0; k < COUNT(top_ks); k++)
