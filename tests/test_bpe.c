@@ -550,7 +550,6 @@ TEST(vocabularies_are_written_and_read_back)
     char *merges = file_in(scratch_folder(), "merges.txt", &size);
     ck_assert_int_eq(strncmp(merges, "#version: 0.2\n", 14), 0);
     free(merges);
-    free(path);
     free(stored);
     free(file);
     vocabulary_free(&vocabulary);
@@ -652,7 +651,6 @@ TEST(tokens_that_no_merge_makes_are_special_in_a_pair_of_files)
     expect_ids(&vocabulary, "ab<|endoftext|> ab", "256 258 257 ");
     ck_assert_uint_eq(arrlenu(vocabulary.bpe->added), 1);
     vocabulary_free(&vocabulary);
-    free(path);
 }
 
 TEST(wrong_files_are_refused)
@@ -768,23 +766,21 @@ TEST(wrong_places_are_refused_by_name)
     char *path = scratch_path("none.json");
     ck_assert(!bpe_import(&vocabulary, path, &error));
     ck_says(error, path);
-    free(path);
-    free(scratch_put("vocab.json", "{\"a\": 0"));
+    scratch_put("vocab.json", "{\"a\": 0");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "vocab.json:1: not JSON");
-    free(scratch_put("vocab.json", "{\"a\": 0}"));
+    scratch_put("vocab.json", "{\"a\": 0}");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "merges.txt");
-    free(scratch_put("merges.txt", "#version: 0.2\n\xff b\n"));
+    scratch_put("merges.txt", "#version: 0.2\n\xff b\n");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "merges.txt: a line is not UTF-8");
-    free(scratch_put("merges.txt", "#version: 0.2\na b\n"));
+    scratch_put("merges.txt", "#version: 0.2\na b\n");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "no token for the byte 0x00");
     path = scratch_put("tokenizer.json", "{}");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "tokenizer.json: no tokenizer");
-    free(path);
     Vocabulary words = vocabulary_of(TOKENIZER_WORD, "a b\n", 0, 1);
     ck_assert(!bpe_export(&words, scratch_folder(), &error));
     ck_says(error, "tokens of the kind word");

@@ -76,7 +76,6 @@ TEST(same_content_gives_same_bytes)
     content_save(&content, content.path, true);
     content_save(&content, again, true);
     ck_assert(support_same_files(content.path, again));
-    free(again);
     content_free(&content);
 }
 
@@ -136,7 +135,6 @@ TEST(other_files_are_rejected)
         ck_assert(!content_use(path, &error));
         support_check_error(&error, path, "");
     }
-    free(path);
 }
 
 TEST(damaged_checkpoint_is_rejected)
@@ -166,7 +164,6 @@ TEST(damaged_checkpoint_is_rejected)
     scratch_write(path, bytes, size);
     ck_assert_msg(content_use(path, &error), "%s", error.text);
     free(bytes);
-    free(path);
     content_free(&content);
 }
 
@@ -191,7 +188,4 @@ TEST(run_directory_resolves_to_best_checkpoint)
     found = checkpoint_path(last, &error);
     ck_assert_str_eq(found, last);
     free(found);
-    free(folder);
-    free(best);
-    free(last);
 }

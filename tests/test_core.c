@@ -188,7 +188,6 @@ static char *warned(const char *text)
     dup2(kept, STDERR_FILENO);
     close(kept);
     ck_assert_msg(file_read(path, 100000, &bytes, &size, &error), "%s", error.text);
-    free(path);
     return bytes;
 }
 

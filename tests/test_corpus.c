@@ -43,7 +43,6 @@ static void expect_no_corpus_in(const char *name, const char *text,
 {
     char *path = scratch_put(name, text);
     expect_no_corpus(path, options, part);
-    free(path);
 }
 
 /* The tokens of a split as text. */
@@ -90,7 +89,6 @@ TEST(one_file_is_split_by_lines)
         strstr(corpus.source, ", split by lines: 90 % training, 5 % validation, 5 % test"));
     ck_assert_double_eq(corpus.entropy_floor, 0);
     corpus_free(&corpus);
-    free(path);
     free(text);
 
     path = scratch_put("three", "a\nb\na b\n");
@@ -99,7 +97,6 @@ TEST(one_file_is_split_by_lines)
     expect_split(&corpus, &corpus.valid, "<unk> <eos> ");
     expect_split(&corpus, &corpus.test, "a <unk> <eos> ");
     corpus_free(&corpus);
-    free(path);
     expect_no_corpus_in("two", "a\nb\n", &plain, "two: too short to split a test text off");
 }
 
@@ -124,17 +121,13 @@ TEST(separate_split_files_take_precedence)
     expect_no_corpus(path, &options, "only once");
     options.valid = "no-such-file";
     expect_no_corpus(path, &options, "--valid no-such-file");
-    free(own);
     own = scratch_path(".");
     options.valid = own;
     expect_no_corpus(path, &options, "directory");
-    free(own);
     own = scratch_put("bad", "good\nb\xff\n");
     options.valid = own;
     options.test = own;
     expect_no_corpus(path, &options, "bad:2: invalid UTF-8 at byte 6");
-    free(path);
-    free(own);
 }
 
 TEST(empty_corpora_are_refused)
@@ -152,7 +145,6 @@ TEST(validation_texts_must_not_be_empty)
     CorpusOptions options = plain;
     options.valid = own;
     expect_no_corpus(path, &options, "own: the corpus is empty");
-    free(own);
     own = scratch_put("own", "all of this\nis new\n");
     options.valid = own;
     Corpus corpus = load(path, &options);
@@ -160,8 +152,6 @@ TEST(validation_texts_must_not_be_empty)
     ck_assert_uint_eq(corpus.valid.unknown, 5);
     expect_split(&corpus, &corpus.valid, "<unk> <unk> <unk> <eos> <unk> <unk> <eos> ");
     corpus_free(&corpus);
-    free(own);
-    free(path);
 }
 
 TEST(an_empty_gzip_file_is_an_empty_corpus)
@@ -171,7 +161,6 @@ TEST(an_empty_gzip_file_is_an_empty_corpus)
     scratch_pack(&packed, &size, "", 0);
     char *path = scratch_put_bytes("nothing.gz", packed, size);
     expect_no_corpus(path, &plain, "nothing.gz: the corpus is empty");
-    free(path);
     free(packed);
 }
 
@@ -200,7 +189,6 @@ TEST(binary_files_need_the_byte_tokenizer)
         ck_assert_uint_eq(corpus.train.count + corpus.valid.count + corpus.test.count,
                           files[i].size);
         corpus_free(&corpus);
-        free(path);
     }
 }
 
@@ -221,7 +209,6 @@ TEST(long_lines_are_split_by_bytes)
     ck_assert_uint_ge(corpus.test.count, 5);
     ck_assert_uint_ge(corpus.valid.count, 5);
     corpus_free(&corpus);
-    free(path);
     free(text);
 
     text = memory_copy_text("");
@@ -238,7 +225,6 @@ TEST(long_lines_are_split_by_bytes)
     corpus = load(path, &options);
     ck_assert(strstr(corpus.source, "95 % training, 5 % validation; test from"));
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
 
@@ -249,7 +235,6 @@ TEST(carriage_returns_alone_end_no_line)
     Corpus corpus = load(path, &plain);
     expect_split(&corpus, &corpus.train, "a b <eos> ");
     corpus_free(&corpus);
-    free(path);
 }
 
 TEST(endless_words_are_refused_with_a_reason)
@@ -266,7 +251,6 @@ TEST(endless_words_are_refused_with_a_reason)
     ck_assert_uint_eq(corpus.train.count, LENGTH + 1);
     ck_assert_uint_eq(corpus.vocabulary.count, 3);
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
 
@@ -284,7 +268,6 @@ TEST(trimming_strips_white_space_of_lines)
         ck_assert_uint_eq(corpus.test.bytes, corpus.test.count);
         corpus_free(&corpus);
     }
-    free(path);
 }
 
 static char *heard;
@@ -316,8 +299,6 @@ TEST(loading_a_large_text_is_announced)
     free(expected);
     free(heard);
     free(text);
-    free(path);
-    free(small);
 }
 
 /* A model that gives each of 256 bytes the same probability has 8 bits per byte; words of it
@@ -362,7 +343,6 @@ TEST(vocabularies_may_be_large)
     corpus = load(path, &options);
     ck_assert_uint_eq(corpus.vocabulary.count, WORDS + 2);
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
 
@@ -395,8 +375,6 @@ TEST(line_ends_of_every_kind_are_one_token)
         corpus_free(&a);
         corpus_free(&b);
     }
-    free(dos);
-    free(unix_one);
 }
 
 TEST(a_given_vocabulary_is_kept)
@@ -415,27 +393,22 @@ TEST(a_given_vocabulary_is_kept)
     vocabulary_free(&known);
     ck_assert_int_eq(vocabulary_find(&corpus.vocabulary, "old"), tokens_at(corpus.test.ids, 0));
     corpus_free(&corpus);
-    free(path);
 }
 
 TEST(three_split_files_are_loaded)
 {
-    char *packed = NULL, *paths[3], *name;
+    char *packed = NULL;
     size_t size = 0;
     scratch_pack(&packed, &size, "a b\nb\n", 6);
-    paths[0] = scratch_put_bytes("t.train.txt.gz", packed, size);
-    paths[1] = scratch_put("t.valid.txt", "b c\n");
-    paths[2] = scratch_put("t.test.txt", "a\n");
-    name = scratch_path("t.txt");
-    Corpus corpus = load(name, &plain);
+    scratch_put_bytes("t.train.txt.gz", packed, size);
+    scratch_put("t.valid.txt", "b c\n");
+    scratch_put("t.test.txt", "a\n");
+    Corpus corpus = load(scratch_path("t.txt"), &plain);
     expect_split(&corpus, &corpus.train, "a b <eos> b <eos> ");
     expect_split(&corpus, &corpus.valid, "b <unk> <eos> ");
     expect_split(&corpus, &corpus.test, "a <eos> ");
     ck_assert_uint_eq(corpus.valid.unknown, 1);
     corpus_free(&corpus);
-    for (size_t i = 0; i < COUNT(paths); i++)
-        free(paths[i]);
-    free(name);
     free(packed);
 }
 

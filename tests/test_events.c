@@ -147,7 +147,6 @@ TEST(later_event_files_have_later_names)
     }
     ck_assert_uint_eq(scratch_count(), 4);
     free(last);
-    free(ahead);
 }
 
 TEST(written_events_are_on_disk_at_once)

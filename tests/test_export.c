@@ -38,7 +38,6 @@ TEST(an_export_directory_is_complete_or_absent)
     Error error;
     char *empty = scratch_path("empty");
     ck_assert_int_eq(mkdir(empty, 0777), 0);
-    free(empty);
     for (size_t i = 0; i < COUNT(names); i++) {
         char *path = scratch_path(names[i]), *bytes, *two = file_join(path, "two");
         size_t size, before = scratch_count();
@@ -49,7 +48,6 @@ TEST(an_export_directory_is_complete_or_absent)
         ck_assert(file_read(two, 1, &bytes, &size, &error));
         ck_assert_str_eq(bytes, "2");
         free(bytes);
-        free(path);
         free(two);
     }
 }
@@ -65,12 +63,9 @@ TEST(an_existing_directory_is_not_replaced)
     ck_assert(!write_folder(file, true, &error));
     support_check_error(&error, file, "not there yet");
     ck_assert_uint_eq(scratch_count(), 2);
-    free(file);
     file = scratch_path("nowhere/folder");
     ck_assert(!write_folder(file, true, &error));
     support_check_error(&error, file, "No such file");
-    free(file);
-    free(folder);
 }
 
 TEST(a_directory_made_meanwhile_is_not_replaced)
@@ -86,8 +81,6 @@ TEST(a_directory_made_meanwhile_is_not_replaced)
     support_check_error(&error, path, "another process has made it meanwhile");
     ck_assert(file_exists(file));
     ck_assert_uint_eq(scratch_count(), 2);
-    free(path);
-    free(file);
 }
 
 /* --- which family computes a model --- */
@@ -190,7 +183,6 @@ static void exported_begin(Exported *exported, ModelConfig config)
                   error.text);
     char *path = scratch_path("out");
     ck_assert(export_folder_begin(&exported->folder, path, &error));
-    free(path);
 }
 
 static void exported_end(Exported *exported)
@@ -494,7 +486,6 @@ static void write_vocabulary(const Vocabulary *vocabulary, json_t **tokenizer, j
     ck_assert(file_read(lines, SIZE_MAX / 2, text, &size, &error));
     export_folder_abort(&folder);
     free(lines);
-    free(path);
 }
 
 static const json_t *vocabulary_in(const json_t *tokenizer)

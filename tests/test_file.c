@@ -44,7 +44,6 @@ TEST(files_are_read_whole_up_to_a_limit)
     ck_assert_uint_eq(size, 0);
     ck_assert_str_eq(bytes, "");
     free(bytes);
-    free(path);
 }
 
 TEST(only_regular_files_are_read)
@@ -62,9 +61,6 @@ TEST(only_regular_files_are_read)
     support_check_error(&error, here, "not a regular file");
     ck_assert(file_exists(pipe) && !file_exists(missing));
     ck_assert(file_is_folder(here) && !file_is_folder(pipe));
-    free(missing);
-    free(pipe);
-    free(here);
 }
 
 TEST(files_are_replaced_atomically)
@@ -85,7 +81,6 @@ TEST(files_are_replaced_atomically)
     file_replace_abort(&file);
     check_content(path, "second");
     ck_assert_uint_eq(scratch_count(), 1);
-    free(path);
 }
 
 TEST(failed_replacement_removes_temporary_file)
@@ -100,8 +95,6 @@ TEST(failed_replacement_removes_temporary_file)
     ck_assert_uint_eq(scratch_count(), 1);
     ck_assert(!file_replace_text("/dev/null", "text", &error)); /* also as root */
     support_check_error(&error, "/dev/null", "not a regular file");
-    free(lost);
-    free(taken);
 }
 
 /* RLIMIT_FSIZE also applies to the test runner's files, so restore it. */
@@ -131,7 +124,6 @@ TEST(full_disk_keeps_the_old_file)
     check_content(path, "old");
     ck_assert_uint_eq(scratch_count(), 1);
     free(text);
-    free(path);
 }
 
 TEST(sealed_replacement_can_be_read_before_commit)
@@ -153,7 +145,6 @@ TEST(sealed_replacement_can_be_read_before_commit)
     file_replace_abort(&file);
     check_content(path, "new");
     ck_assert_uint_eq(scratch_count(), 1);
-    free(path);
 }
 
 /* The pid of a process that has exited. */
@@ -174,12 +165,11 @@ TEST(leftovers_of_dead_processes_are_removed)
                            "1.tmp", "e.0.tmp"};
     enum { COUNT = sizeof names / sizeof *names };
     for (size_t i = 0; i < COUNT; i++)
-        free(scratch_put(names[i], ""));
+        scratch_put(names[i], "");
     file_remove_leftovers(scratch_folder());
     ck_assert_uint_eq(scratch_count(), COUNT - 1);
     char *path = scratch_path(gone);
     ck_assert(!file_exists(path));
-    free(path);
     free(gone);
     free(ours);
     file_remove_leftovers("/nowhere/at/all");
@@ -189,12 +179,11 @@ TEST(leftover_with_own_pid_is_replaced)
 {
     char *name = text_format("file.%ld.tmp", (long)getpid()), *path = scratch_path("file");
     Error error;
-    free(scratch_put(name, "a longer text of another process with our number"));
+    scratch_put(name, "a longer text of another process with our number");
     ck_assert_msg(file_replace_text(path, "new", &error), "%s", error.text);
     check_content(path, "new");
     ck_assert_uint_eq(scratch_count(), 1);
     free(name);
-    free(path);
 }
 
 static void write_until_a_signal(const char *path, int number)
@@ -222,7 +211,6 @@ TEST(a_signal_leaves_no_temporary_file)
         ck_assert_uint_eq(scratch_count(), 1);
         check_content(path, "old");
     }
-    free(path);
 }
 
 TEST(files_are_renamed)
@@ -234,6 +222,4 @@ TEST(files_are_renamed)
     ck_assert_uint_eq(scratch_count(), 1);
     ck_assert(!file_rename(from, to, &error));
     support_check_error(&error, from, "cannot rename");
-    free(from);
-    free(to);
 }

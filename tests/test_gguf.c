@@ -134,7 +134,6 @@ static void check_file(const char *settings, const char *architecture, size_t te
     support_check_error(&error, path, "there is a file already");
     free(bytes.at);
     free(said);
-    free(path);
     loaded_close(&loaded);
     content_free(&content);
     scratch_empty();
@@ -162,7 +161,6 @@ TEST(a_refused_model_leaves_no_file)
     ck_assert(!export_gguf(&loaded, path, &said, &error));
     support_check_error(&error, content.path, "no activation relu");
     ck_assert(!file_exists(path) && !said);
-    free(path);
     loaded_close(&loaded);
     content_free(&content);
 }

@@ -28,8 +28,6 @@ static void expect_hint(size_t tokenizer, const char *text, const char *other,
         ck_assert_msg(strstr(hint, expected) != NULL, "'%s' has no '%s'", hint, expected);
     free(hint);
     corpus_free(&corpus);
-    free(train);
-    free(rest);
 }
 
 /* Words w0 to w(count - 1) in lines of ten, each with this after it. */

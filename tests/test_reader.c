@@ -48,7 +48,6 @@ static void expect_file(const char *name, const void *bytes, size_t size, size_t
 {
     char *path = scratch_put_bytes(name, bytes, size);
     expect_bytes(path, most_mb, expected, count);
-    free(path);
 }
 
 static void expect_refused_file(const char *name, const void *bytes, size_t size,
@@ -56,7 +55,6 @@ static void expect_refused_file(const char *name, const void *bytes, size_t size
 {
     char *path = scratch_put_bytes(name, bytes, size);
     expect_refusal(path, most_mb, part);
-    free(path);
 }
 
 TEST(reader_reads_plain_files)
@@ -172,12 +170,10 @@ TEST(reader_refuses_anything_but_files)
     expect_refusal(scratch_folder(), MOST_MB, "directory");
     char *path = scratch_path("nowhere");
     expect_refusal(path, MOST_MB, "No such file");
-    free(path);
     path = scratch_put("secret", "x");
     ck_assert_int_eq(chmod(path, 0), 0);
     if (access(path, R_OK) != 0) /* root can read everything */
         expect_refusal(path, MOST_MB, "ermission");
-    free(path);
 }
 
 /* A child process keeps appending to the file. */
@@ -213,7 +209,6 @@ TEST(reader_refuses_a_file_that_grows)
     ck_assert(refused);
     ck_says(error, "growing: changed while it was being read; try again");
     ck_assert_int_eq(unlink(path), 0);
-    free(path);
 }
 
 /* A child process writes the text into fd, slowly enough to arrive in two pieces. */
@@ -240,7 +235,6 @@ static void expect_text(const void *bytes, size_t size, const char *expected)
     ck_assert_uint_eq(count, strlen(expected));
     ck_assert_str_eq(text, expected);
     free(text);
-    free(path);
 }
 
 static void expect_no_text(const void *bytes, size_t size, const char *part)
@@ -250,7 +244,6 @@ static void expect_no_text(const void *bytes, size_t size, const char *part)
     Error error = {0};
     ck_assert(!reader_read(path, false, MOST_MB, NULL, &text, &count, &error));
     ck_says(error, part);
-    free(path);
 }
 
 #define EXPECT_TEXT(bytes, expected) expect_text(bytes, sizeof(bytes) - 1, expected)
@@ -337,7 +330,6 @@ TEST(reader_reads_pipes)
     expect_bytes(path, MOST_MB, "first second\n", 13);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    free(path);
 
     ck_assert_int_eq(pipe(ends), 0);
     child = write_in_child(NULL, ends[1]);

@@ -105,7 +105,6 @@ static char *page_of(const char *name, char *setting, char *value)
     ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
     ck_assert_uint_eq(strlen(page), size);
     comparison_free(&all);
-    free(path);
     free(run.name);
     arrfree(settings);
     return page;

@@ -23,7 +23,6 @@ static Error error;
 
 static void begin(void)
 {
-    scratch_empty();
     log_path = scratch_path("log.csv");
     backup_path = scratch_path("log.csv.bak");
 }
@@ -33,8 +32,6 @@ static void end(void)
     unlink(log_path);
     unlink(backup_path);
     ck_assert_uint_eq(scratch_count(), 0); /* no temporary file is left */
-    free(log_path);
-    free(backup_path);
 }
 
 SUITE("runlog", .folder = true, .set_up = begin, .tear_down = end);

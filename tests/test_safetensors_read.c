@@ -99,7 +99,6 @@ TEST(only_regular_files_are_read)
     char *file = tensor_path;
     tensor_path = scratch_path(".");
     tensor_refused("a folder", "not a regular file");
-    free(tensor_path);
     tensor_path = (char[]){"/dev/zero"};
     tensor_refused("/dev/zero", "not a regular file");
     tensor_path = file;

@@ -23,27 +23,13 @@
 
 static char *run_path;
 
-static void clear(void)
-{
-    char *command = text_format("rm -rf '%s'", run_path);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
-}
-
 static void set_up(void)
 {
-    run_path = text_format("%s/run", scratch_folder());
-    clear(); /* left over from a failed test */
+    run_path = scratch_path("run");
     ck_assert_int_eq(mkdir(run_path, 0700), 0);
 }
 
-static void tear_down(void)
-{
-    clear();
-    free(run_path);
-}
-
-SUITE("saving", .folder = true, .set_up = set_up, .tear_down = tear_down);
+SUITE("saving", .folder = true, .set_up = set_up);
 
 static char *in_run(const char *name)
 {
@@ -94,7 +80,6 @@ static void settle(Trainer *trainer)
                        corpus);
     support_settle(&trainer->settings, text);
     free(text);
-    free(corpus);
 }
 
 static void begin(Trainer *trainer)
@@ -284,7 +269,7 @@ TEST(removed_directory_is_recreated)
     ck_assert_msg(folder_create(&folder, &run, &error), "%s", error.text);
     ck_assert(runlog_append(&folder.log, &(RunLogRow){.step = 1}, &error));
     ck_assert(folder_restore(&folder, &run, &again, &error) && !again);
-    clear();
+    scratch_empty();
     ck_assert(!folder_restore(&folder, &run, &again, &error) && again);
     support_check_error(&error, folder.path, "the run directory is gone");
     ck_assert_int_eq(mkdir(run_path, 0700), 0);

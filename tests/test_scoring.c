@@ -666,7 +666,6 @@ TEST(an_average_is_one_of_probabilities)
     ensemble_free(&ensemble);
     check_file(&softener, path, probabilities);
     softener_free(&softener);
-    free(path);
 }
 
 /* Adds a batch many times, as if the text went on. */
@@ -702,5 +701,4 @@ TEST(soft_targets_of_a_long_text_take_no_memory)
     softener_free(&softener);
     rig_free(&rig);
     free((void *)endless.ids.at);
-    free(path);
 }

@@ -55,7 +55,6 @@ static void expect_refused(char *path, const char *part)
     ck_assert_msg(!token_file_open(&file, path, &error), "%s was opened", path);
     ck_says(error, part);
     ck_says(error, path);
-    free(path);
 }
 
 TEST(three_forms_are_read)
@@ -195,19 +194,17 @@ TEST(broken_tokenizer_files_are_refused)
     };
     scratch_empty();
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char *path = scratch_put("vocabulary.txt", cases[i].text);
+        scratch_put("vocabulary.txt", cases[i].text);
         Vocabulary vocabulary;
         Error error = {0};
         ck_assert(!vocabulary_load(&vocabulary, scratch_folder(), &error));
         ck_says(error, cases[i].says);
-        free(path);
     }
-    char *path = scratch_put("tokenizer.json", "{}");
+    scratch_put("tokenizer.json", "{}");
     Vocabulary vocabulary;
     Error error = {0};
     ck_assert(!vocabulary_load(&vocabulary, scratch_folder(), &error));
     ck_says(error, "has both vocabulary.txt and tokenizer.json");
-    free(path);
     scratch_empty();
 }
 
@@ -247,7 +244,7 @@ TEST(ids_alone_are_split)
     scratch_empty();
     char *path = put_text("some.bin", text);
     expect_no_corpus(path, &plain, NULL, "which tokenizer made these token ids?");
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     Corpus corpus = load(path, &plain, NULL);
     ck_assert(corpus.vocabulary.tokenizer == tokenizer_find(TOKENIZER_BYTE));
     expect_text(&corpus.valid, "12345");
@@ -275,7 +272,7 @@ TEST(ids_alone_are_split)
 TEST(directories_of_ids_are_corpora)
 {
     scratch_empty();
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     char *train = put_text("train.bin", "abcabc"), *valid = put_text("val.bin", "bb");
     const char *names[] = {scratch_folder(), train};
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -304,7 +301,6 @@ TEST(directories_of_ids_are_corpora)
     free(valid);
     free(test);
     free(other);
-    free(text);
 }
 
 TEST(options_that_contradict_ids_are_refused)
@@ -328,7 +324,6 @@ TEST(options_that_contradict_ids_are_refused)
     options.tokenizer_file = path;
     expect_no_corpus(path, &options, NULL, path);
     free(path);
-    free(form);
 }
 
 /* With a vocabulary from a checkpoint, none need be beside the ids; another one must not. */
@@ -341,7 +336,7 @@ TEST(a_known_vocabulary_must_fit_the_ids)
     Corpus corpus = load(path, &plain, &known);
     ck_assert_uint_eq(corpus.train.count, 2);
     corpus_free(&corpus);
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     expect_no_corpus(path, &plain, &known, "the tokenizer beside it is not that of the run");
     scratch_empty();
     free(path);
@@ -365,8 +360,6 @@ TEST(texts_take_a_tokenizer_from_a_file)
     corpus_free(&corpus);
     options.vocab_size = 10;
     expect_no_corpus(path, &options, NULL, "drop --vocab-size");
-    free(form);
-    free(path);
 }
 
 /* --- files that change --- */
@@ -430,7 +423,7 @@ TEST(files_that_change_are_noticed)
     int32_t *ids = memory_take(LENGTH, sizeof *ids, "a test");
     memset(text, 'x', LENGTH);
     scratch_empty();
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *path = put_text("some.bin", text);
         Corpus corpus = load(path, &plain, NULL);

@@ -159,7 +159,6 @@ TEST(pieces_have_the_ids_of_the_whole)
         ck_assert_uint_eq(corpus_memory(&corpus), 3 * corpus.train.count);
         corpus_free(&corpus);
     }
-    free(path);
     arrfree(text);
 }
 
@@ -177,7 +176,6 @@ TEST(a_text_without_white_space_is_one_piece)
     ck_assert_msg(corpus_load(&corpus, path, &options, NULL, &error), "%s", error.text);
     check_encoding(&corpus.train, &corpus.vocabulary, text, LENGTH + 1);
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
 
@@ -196,7 +194,6 @@ static Vocabulary with_added(const char *token)
     ck_assert_int_eq(json_dump_file(root, path, 0), 0);
     ck_assert_msg(vocabulary_load(&result, path, &error), "%s", error.text);
     json_decref(root);
-    free(path);
     vocabulary_free(&vocabulary);
     return result;
 }

@@ -35,12 +35,7 @@ static void set_up(void)
     write_corpus(1);
 }
 
-static void tear_down(void)
-{
-    free(corpus_path);
-}
-
-SUITE("training", .folder = true, .set_up = set_up, .tear_down = tear_down);
+SUITE("training", .folder = true, .set_up = set_up);
 
 /* Small, with everything that could break resuming: dropout, gradient accumulation, epochs that
  * end within the few steps. */
@@ -253,8 +248,6 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
     ck_assert(support_same_files(path, straight_path));
     trainer_free(&straight);
     trainer_free(&after);
-    free(path);
-    free(straight_path);
 }
 
 /* Weight averages before and after they begin, another optimizer, and every regulariser. */
@@ -469,7 +462,6 @@ TEST(progress_survives_to_the_bit)
     ck_assert_uint_eq(after.progress.log.tokens, before.progress.log.tokens);
     trainer_free(&before);
     trainer_free(&after);
-    free(path);
 }
 
 /* --- validation on a part --- */
@@ -493,7 +485,6 @@ static void check_part(const char *more, size_t stored, size_t read)
     ck_assert_double_eq_tol(loss, whole, 0.1);
     trainer_free(&trainer);
     free(text);
-    free(valid);
 }
 
 TEST(validations_read_a_part_of_the_text)
@@ -586,13 +577,10 @@ TEST(a_run_resumes_only_from_a_complete_checkpoint)
     trainer_free(&trainer);
     ck_assert(!try_resume(edited, &error));
     support_check_error(&error, edited, "cannot read its 'validation_due'");
-    free(edited);
     ck_assert(!try_resume(weights, &error));
     support_check_error(&error, weights, "weights only");
     ck_assert(!try_resume(bare, &error));
     support_check_error(&error, bare, "cannot read its 'step'");
-    free(weights);
-    free(bare);
     free(crc);
 }
 
