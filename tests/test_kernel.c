@@ -158,22 +158,23 @@ static void each_case(void (*check)(const Case *this, real alpha), unsigned form
     for (size_t m = 1; m <= MOST_ROWS; m++)
         for (size_t n = 1; n <= MOST_COLUMNS; n++)
             for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
-                for (unsigned form = 0; form < 32; form++)
-                    if (!(form & ~forms) && (form & 1 || !(form & 16))) { /* turned if packed */
-                        Case this = {m,        n,        depths[d], form & 1,
-                                     form & 2, form & 4, form & 8,  form & 16};
+                for (unsigned form = 0; form < 16; form++)
+                    if (!(form & ~forms) && (form & 1 || !(form & 8))) { /* turned if packed */
+                        bool at_the_end = (m + n + d) % 2;
+                        Case this = {m,        n,        depths[d],  form & 1,
+                                     form & 2, form & 4, at_the_end, form & 8};
                         check(&this, form & 1 ? 1 : 0.37f);
                     }
 }
 
 TEST(products_equal_a_plain_loop)
 {
-    each_case(check_multiply, 31);
+    each_case(check_multiply, 15);
 }
 
 TEST(inner_products_equal_a_plain_loop)
 {
-    each_case(check_dots, 12);
+    each_case(check_dots, 4);
 }
 
 TEST(panels_in_place_give_the_same_product)
