@@ -50,7 +50,6 @@ void content_free(Content *content)
     vocabulary_free(&content->vocabulary);
     free(content->m);
     free(content->v);
-    free(content->path);
 }
 
 void content_save(const Content *content, const char *path, bool with_moments)

@@ -1,9 +1,11 @@
 #include "tests/rig.h"
+#include "src/base/text.h"
 #include "src/math/vector.h"
 #include "tests/support.h"
 
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 const ModelConfig rig_tiny = {.layers = 2,
                               .dim = 8,
@@ -67,6 +69,28 @@ double rig_gradients(Rig *rig)
 {
     vector_zero(rig->gradient_base, rig->model.table.total);
     return rig_gradients_into(rig, &rig->gradients);
+}
+
+void rig_check_gradients(Rig *rig, double (*loss)(void *rig), const char *part)
+{
+    const ModelConfig *config = &rig->model.config;
+    const size_t bytes = rig->model.table.total * sizeof(real);
+    real *gradient = memcpy(memory_take(bytes, 1, "a test"), rig->gradient_base, bytes);
+    char *label = text_format("%s, positions %zu, norm %zu, activation %zu",
+                              config_kind(config, config->attention.count - 1)->name,
+                              config->positions, config->norm, config->activation);
+    for (size_t r = 0; r < rig->model.table.count; r++) {
+        const ParamRow *row = &rig->model.table.rows[r];
+        const Variable x = {.name = row->name,
+                            .at = rig->model.base + row->offset,
+                            .gradient = gradient + row->offset,
+                            .rows = 1,
+                            .columns = row->count};
+        if (!row->drawn && strstr(row->name, part))
+            check_slopes(&x, loss, rig, label);
+    }
+    free(gradient);
+    free(label);
 }
 
 Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride)

@@ -27,6 +27,10 @@ double rig_gradients(Rig *rig);
 /* The same, added to other gradients. */
 double rig_gradients_into(Rig *rig, Params *gradients);
 
+/* Compares the gradients of all tensors with this part in their names with differences of the
+ * loss, which may write other gradients. */
+void rig_check_gradients(Rig *rig, double (*loss)(void *rig), const char *part);
+
 /* Scores a text with windows of the pass's length. */
 Score rig_score(Pass *pass, Tokens ids, size_t count, int32_t prime, size_t stride);
 

@@ -1,6 +1,6 @@
 #include "tests/scratch.h"
+#include "src/base/containers.h"
 #include "src/base/file.h"
-#include "src/base/memory.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -67,7 +67,10 @@ const char *scratch_folder(void)
 
 char *scratch_path(const char *name)
 {
-    return file_join(folder, name);
+    static char **paths; /* a list of stb_ds */
+    char *path = file_join(folder, name);
+    arrput(paths, path);
+    return path;
 }
 
 /* Some tests write thousands of files. Truncating to the new length after writing, not to zero

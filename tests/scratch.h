@@ -17,12 +17,12 @@ void scratch_empty(void);   /* removes its files */
 size_t scratch_count(void); /* the number of files */
 
 const char *scratch_folder(void);
-/* "DIRECTORY/name"; the caller frees. */
+/* "DIRECTORY/name"; lives as long as the process of the test. */
 char *scratch_path(const char *name);
 
 /* Writes or replaces the file. */
 void scratch_write(const char *path, const void *bytes, size_t size);
-/* The same by name in the directory; the caller frees the returned path. */
+/* The same by name in the directory; returns scratch_path(name). */
 char *scratch_put_bytes(const char *name, const void *bytes, size_t size);
 char *scratch_put(const char *name, const char *text);
 

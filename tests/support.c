@@ -3,6 +3,7 @@
 #include "src/base/memory.h"
 #include "src/math/random.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,14 @@ bool support_check_config(ModelConfig *config, Error *error)
     return config_check(config, error);
 }
 
+int count_kinds(void)
+{
+    int kinds = 0;
+    while (attention_find((size_t)kinds))
+        kinds++;
+    return kinds;
+}
+
 Choices one_kind(size_t kind)
 {
     return (Choices){1, {kind}};
@@ -85,6 +94,61 @@ void small_model_make(SmallModel *small, ModelConfig config, double spread)
 void small_model_free(SmallModel *small)
 {
     model_free(&small->model);
+}
+
+/* --- gradients --- */
+
+#define ALL SIZE_MAX
+
+/* The direction of a difference: one element, or all in random directions. */
+static double direction(size_t element, size_t one)
+{
+    return one == ALL ? random_normal(random_key(8, RANDOM_TEST, 0), element) : element == one;
+}
+
+static size_t place(const Variable *x, size_t element)
+{
+    return element / x->columns * x->stride + element % x->columns;
+}
+
+/* If a step crosses a kink or changes a hash, a shorter one decides. */
+static void check_slope(const Variable *x, const real *origin, size_t one,
+                        double (*loss)(void *of), void *of, const char *label)
+{
+    const size_t elements = x->rows * x->columns;
+    double analytic = 0, numeric = 0;
+    bool agree = false;
+    for (size_t i = 0; i < elements; i++)
+        analytic += (double)(x->gradient[place(x, i)] - x->base) * direction(i, one);
+    for (double step = 1e-5; step > 5e-8 && !agree; step /= 10) {
+        double losses[2];
+        for (int side = 0; side < 2; side++) {
+            for (size_t i = 0; i < elements; i++)
+                x->at[place(x, i)] = origin[i] +
+                                     (real)((side ? step : -step) * direction(i, one));
+            losses[side] = loss(of);
+        }
+        numeric = (losses[1] - losses[0]) / (2 * step);
+        agree = fabs(analytic - numeric) <= 1e-6 + 1e-6 * fabs(numeric);
+    }
+    for (size_t i = 0; i < elements; i++)
+        x->at[place(x, i)] = origin[i];
+    ck_assert_msg(agree,
+                  "%s: d %s, element %td (-1: all) of (%zu, %zu), is %.9g, should be %.9g",
+                  label, x->name, (ptrdiff_t)one, x->rows, x->columns, analytic, numeric);
+}
+
+void check_slopes(const Variable *x, double (*loss)(void *of), void *of, const char *label)
+{
+    enum { SOME = 6 };
+    const size_t elements = x->rows * x->columns;
+    real *origin = memory_take(elements, sizeof *origin, "a test");
+    for (size_t i = 0; i < elements; i++)
+        origin[i] = x->at[place(x, i)];
+    check_slope(x, origin, ALL, loss, of, label);
+    for (size_t i = 0; i < elements; i += 1 + elements / SOME)
+        check_slope(x, origin, i, loss, of, label);
+    free(origin);
 }
 
 double gradient_norm(const Model *model, const real *gradient, size_t tokens)

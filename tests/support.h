@@ -16,6 +16,9 @@ void support_check_error(const Error *error, const char *about, const char *phra
 /* Settings as train has them: the defaults, changed by lines "name = value". */
 void support_settle(Settings *settings, const char *lines);
 
+/* How many kinds of attention there are. */
+int count_kinds(void);
+
 /* One kind for all layers, and a position encoding that it supports. */
 Choices one_kind(size_t kind);
 size_t positions_for(size_t kind, size_t wanted);
@@ -30,6 +33,20 @@ typedef struct SmallModel {
 
 void small_model_make(SmallModel *small, ModelConfig config, double spread);
 void small_model_free(SmallModel *small);
+
+/* An input of a loss: rows of columns, `stride` apart; and its gradient, in the same shape,
+ * which was added to `base`. */
+typedef struct Variable {
+    const char *name;
+    real *at;
+    const real *gradient;
+    real base;
+    size_t rows, columns, stride;
+} Variable;
+
+/* The gradient must agree with central differences of the loss in a random direction, in which
+ * every element counts, and for some single elements. Needs double reals. */
+void check_slopes(const Variable *x, double (*loss)(void *of), void *of, const char *label);
 
 /* The norm of the gradient of the mean loss over this many tokens. */
 double gradient_norm(const Model *model, const real *gradient, size_t tokens);

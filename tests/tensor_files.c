@@ -6,26 +6,9 @@
 
 char *tensor_path;
 
-static void make(void)
+void tensor_set_path(void)
 {
-    scratch_make();
     tensor_path = scratch_path("file.safetensors");
-}
-
-static void unmake(void)
-{
-    scratch_remove();
-    free(tensor_path);
-}
-
-TCase *tensor_files_case(Suite *suite)
-{
-    enum { PATIENCE = 30 }; /* seconds: a busy disk is no failure */
-    TCase *tests = tcase_create("files");
-    tcase_add_unchecked_fixture(tests, make, unmake);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    suite_add_tcase(suite, tests);
-    return tests;
 }
 
 /* --- by hand --- */

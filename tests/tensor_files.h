@@ -9,8 +9,9 @@
 
 extern char *tensor_path;
 
-/* A test case in which tensor_path is in a directory that is empty before every test. */
-TCase *tensor_files_case(Suite *suite);
+/* For SUITE: tensor_path is in a directory that is empty before every test. */
+#define TENSOR_FILE .folder = true, .set_up = tensor_set_path
+void tensor_set_path(void);
 
 /* --- by hand --- */
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("adopt", .folder = true);
+
 /* The model that weights come from, in a checkpoint. */
 static void save_model(ModelConfig config, Checkpoint *from)
 {
@@ -127,7 +129,7 @@ static const struct {
                {drop_more, ""},
                {add_all, "output head of its own, head bias"}};
 
-START_TEST(new_parts_leave_the_function_unchanged)
+TEST(new_parts_leave_the_function_unchanged)
 {
     const double near = sizeof(real) == sizeof(double) ? 1e-12 : 2e-6;
     for (size_t kind = 0; attention_find(kind); kind++) {
@@ -146,9 +148,8 @@ START_TEST(new_parts_leave_the_function_unchanged)
         checkpoint_close(&from);
     }
 }
-END_TEST
 
-START_TEST(a_sink_that_is_learned_now_leaves_the_function_unchanged)
+TEST(a_sink_that_is_learned_now_leaves_the_function_unchanged)
 {
     Checkpoint from;
     ModelConfig config = bare(kind_named("softmax1"));
@@ -159,7 +160,6 @@ START_TEST(a_sink_that_is_learned_now_leaves_the_function_unchanged)
     expect_difference(&from, &config, "without effect at the start: parameters of the");
     checkpoint_close(&from);
 }
-END_TEST
 
 static void norm_queries(ModelConfig *config)
 {
@@ -178,7 +178,7 @@ static void another_kind(ModelConfig *config)
     config->attention = one_kind(kind_named("gla"));
 }
 
-START_TEST(parts_that_change_the_function_are_named)
+TEST(parts_that_change_the_function_are_named)
 {
     static const struct {
         void (*change)(ModelConfig *config);
@@ -209,9 +209,8 @@ START_TEST(parts_that_change_the_function_are_named)
                       "output gate, output head of its own, head bias");
     checkpoint_close(&from);
 }
-END_TEST
 
-START_TEST(new_biases_leave_the_function_unchanged)
+TEST(new_biases_leave_the_function_unchanged)
 {
     Checkpoint from;
     ModelConfig config = bare(0);
@@ -228,9 +227,8 @@ START_TEST(new_biases_leave_the_function_unchanged)
     expect_difference(&from, &config, "dropped: biases");
     checkpoint_close(&from);
 }
-END_TEST
 
-START_TEST(carried_state_is_another_function)
+TEST(carried_state_is_another_function)
 {
     Checkpoint from;
     ModelConfig config = bare(kind_named("gla"));
@@ -239,11 +237,10 @@ START_TEST(carried_state_is_another_function)
     expect_difference(&from, &config, "carry-state yes was no: the same weights compute");
     checkpoint_close(&from);
 }
-END_TEST
 
 /* --- rows --- */
 
-START_TEST(tokens_with_the_same_text_are_the_same)
+TEST(tokens_with_the_same_text_are_the_same)
 {
     static const struct {
         size_t tokenizer, from_tokenizer;
@@ -279,7 +276,6 @@ START_TEST(tokens_with_the_same_text_are_the_same)
         vocabulary_free(&from);
     }
 }
-END_TEST
 
 /* Row `row` of a tensor of a model. */
 static const real *row_at(const Model *model, const char *name, size_t row)
@@ -303,7 +299,7 @@ static void check_ngrams(const Checkpoint *from, ModelConfig config, const int32
 }
 
 /* A row has meaning only for the n-grams that are mapped to it. */
-START_TEST(n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others)
+TEST(n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others)
 {
     static const int32_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     ModelConfig config = bare(0);
@@ -320,9 +316,8 @@ START_TEST(n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others)
     expect_difference(&from, &config, "changing the function: n-gram embeddings");
     checkpoint_close(&from);
 }
-END_TEST
 
-START_TEST(known_tokens_keep_their_rows_and_new_ones_start_at_the_mean)
+TEST(known_tokens_keep_their_rows_and_new_ones_start_at_the_mean)
 {
     static const char *const names[] = {"wte.weight", "lm_head.weight", "lm_head.bias"};
     static const int32_t ids[] = {4, TOKEN_NONE, 0};
@@ -361,9 +356,8 @@ START_TEST(known_tokens_keep_their_rows_and_new_ones_start_at_the_mean)
     checkpoint_close(&from);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(learned_positions_are_kept_as_far_as_they_go)
+TEST(learned_positions_are_kept_as_far_as_they_go)
 {
     static const size_t contexts[] = {3, 5, 9};
     for (size_t c = 0; c < COUNT(contexts); c++) {
@@ -393,11 +387,10 @@ START_TEST(learned_positions_are_kept_as_far_as_they_go)
         content_free(&content);
     }
 }
-END_TEST
 
 /* --- refused --- */
 
-START_TEST(another_shape_is_refused_by_name)
+TEST(another_shape_is_refused_by_name)
 {
     static const char *const changes[][2] = {
         {"dim", "16"},    {"layers", "1"},   {"heads", "4"},      {"ffn", "24"},
@@ -422,7 +415,6 @@ START_TEST(another_shape_is_refused_by_name)
     ck_says(error, "--rank 5 differs from 4");
     checkpoint_close(&from);
 }
-END_TEST
 
 /* --- conversion to another kind --- */
 
@@ -437,7 +429,7 @@ static void expect_learning(const Checkpoint *from, const ModelConfig *config, c
     param_table_free(&table);
 }
 
-START_TEST(only_what_replaces_the_attention_learns_first)
+TEST(only_what_replaces_the_attention_learns_first)
 {
     Checkpoint from;
     ModelConfig config = bare(kind_named("softmax"));
@@ -469,25 +461,4 @@ START_TEST(only_what_replaces_the_attention_learns_first)
     expect_learning(&from, &config, "h.0.attn.own", true);
     expect_learning(&from, &config, "h.0.attn.c_attn.weight", false);
     checkpoint_close(&from);
-}
-END_TEST
-
-Suite *adopt_suite(void)
-{
-    Suite *suite = suite_create("adopt");
-    TCase *tests = tcase_create("adopt");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, new_parts_leave_the_function_unchanged);
-    tcase_add_test(tests, a_sink_that_is_learned_now_leaves_the_function_unchanged);
-    tcase_add_test(tests, parts_that_change_the_function_are_named);
-    tcase_add_test(tests, new_biases_leave_the_function_unchanged);
-    tcase_add_test(tests, carried_state_is_another_function);
-    tcase_add_test(tests, tokens_with_the_same_text_are_the_same);
-    tcase_add_test(tests, n_gram_embeddings_start_anew_if_their_lengths_or_tokens_are_others);
-    tcase_add_test(tests, known_tokens_keep_their_rows_and_new_ones_start_at_the_mean);
-    tcase_add_test(tests, learned_positions_are_kept_as_far_as_they_go);
-    tcase_add_test(tests, another_shape_is_refused_by_name);
-    tcase_add_test(tests, only_what_replaces_the_attention_learns_first);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -4,11 +4,18 @@
 #include "src/base/memory.h"
 #include "tests/attention_case.h"
 #include "tests/reference.h"
+#include "tests/support.h"
 #include "tests/tests.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* For what needs no precision: with doubles, no kind. */
+#define KINDS_IN_FLOAT (sizeof(real) == sizeof(float) ? count_kinds() : 0)
+
+SUITE("attention");
+CASE("formula");
 
 /* --- the formula --- */
 
@@ -102,7 +109,7 @@ static void check_formula(const AttentionKind *kind, Variant variant, double spr
     case_free(&c);
 }
 
-START_TEST(forward_is_the_formula)
+LOOP_TEST(forward_is_the_formula, 0, count_kinds())
 {
     static const struct {
         size_t length, width;
@@ -122,9 +129,10 @@ START_TEST(forward_is_the_formula)
             }
     }
 }
-END_TEST
 
 /* --- causality --- */
+
+CASE("every kind");
 
 static void change_rows(real *x, size_t width, size_t stride, size_t from, size_t length)
 {
@@ -153,11 +161,10 @@ static void check_causality(Case *c)
     free(before);
 }
 
-START_TEST(the_future_cannot_change_the_past)
+LOOP_TEST(the_future_cannot_change_the_past, 0, KINDS_IN_FLOAT)
 {
     case_for_every(_i, check_causality);
 }
-END_TEST
 
 /* Whether the head's columns are finite, and the memory between them still NaN. */
 static void check_columns(const Case *c, Buffer buffer, size_t parts, size_t width)
@@ -189,11 +196,10 @@ static void check_neighbours(Case *c)
     check_whole(c);
 }
 
-START_TEST(a_head_writes_all_of_its_own_memory_and_no_other)
+LOOP_TEST(a_head_writes_all_of_its_own_memory_and_no_other, 0, KINDS_IN_FLOAT)
 {
     case_for_every(_i, check_neighbours);
 }
-END_TEST
 
 /* --- decoding --- */
 
@@ -250,11 +256,10 @@ static void check_steps(Case *c)
     compare_steps(c, 0, c->carries ? c->head.length : 0, case_columns(c, OUT, 0));
 }
 
-START_TEST(decoding_steps_equal_forward)
+LOOP_TEST(decoding_steps_equal_forward, 0, count_kinds())
 {
     case_for_every(_i, check_steps);
 }
-END_TEST
 
 /* Runs the rows from one on in parts of a length, carrying the state. */
 static void forward_parts(Case *c, size_t from, size_t each)
@@ -304,13 +309,12 @@ static void check_carry(Case *c)
     check_parts(c, c->head.length - 1, c->head.length);
 }
 
-START_TEST(parts_with_a_carried_state_equal_the_whole)
+LOOP_TEST(parts_with_a_carried_state_equal_the_whole, 0, count_kinds())
 {
     case_for_every(_i, check_carry);
 }
-END_TEST
 
-START_TEST(finite_states_are_small)
+LOOP_TEST(finite_states_are_small, 0, KINDS_IN_FLOAT)
 {
     const AttentionKind *kind = attention_find((size_t)_i);
     Case c = case_make(kind, (Variant){.length = 1, .width = 64, .options = case_options});
@@ -318,7 +322,6 @@ START_TEST(finite_states_are_small)
         ck_assert_uint_lt(c.count[STATE] + c.count[STEP_SCRATCH], 1 << 21);
     case_free(&c);
 }
-END_TEST
 
 /* --- weights --- */
 
@@ -346,11 +349,10 @@ static void check_weights(Case *c)
         compare_row(c, out + t * head->out_stride, v, t, 1e-3, "as the sum of weights;");
 }
 
-START_TEST(normalised_weights_sum_to_one)
+LOOP_TEST(normalised_weights_sum_to_one, 0, KINDS_IN_FLOAT)
 {
     case_for_every(_i, check_weights);
 }
-END_TEST
 
 /* --- stress --- */
 
@@ -391,7 +393,7 @@ static void check_stress(Case *c)
 {
     static const double factors[][2] = {{1e4, 1}, {1, 1e4}, {30, 30}, {1, 0}, {0, 0}};
     static const double gates[] = {30, -30, 0};
-    enum { SEVERAL_CHUNKS = 300 }; /* longer ones show no more, and take half of the time */
+    enum { SEVERAL_CHUNKS = 140 }; /* longer ones show no more, and take half of the time */
     if (c->head.dropout.rate > 0 || c->carries || c->head.length > SEVERAL_CHUNKS)
         return;
     for (size_t f = 0; f < sizeof factors / sizeof *factors; f++)
@@ -405,32 +407,7 @@ static void check_stress(Case *c)
         }
 }
 
-START_TEST(extreme_inputs_stay_finite)
+LOOP_TEST(extreme_inputs_stay_finite, 0, KINDS_IN_FLOAT)
 {
     case_for_every(_i, check_stress);
-}
-END_TEST
-
-Suite *attention_suite(void)
-{
-    Suite *suite = suite_create("attention");
-    TCase *formula = tcase_create("formula"), *tests = tcase_create("every kind");
-    int kinds = 0;
-    while (attention_find((size_t)kinds))
-        kinds++;
-    tcase_set_timeout(tests, 120); /* for each kind and test */
-    tcase_set_timeout(formula, 120);
-    tcase_add_loop_test(formula, forward_is_the_formula, 0, kinds);
-    tcase_add_loop_test(tests, decoding_steps_equal_forward, 0, kinds);
-    tcase_add_loop_test(tests, parts_with_a_carried_state_equal_the_whole, 0, kinds);
-    if (sizeof(real) == sizeof(float)) { /* what needs no precision */
-        tcase_add_loop_test(tests, the_future_cannot_change_the_past, 0, kinds);
-        tcase_add_loop_test(tests, a_head_writes_all_of_its_own_memory_and_no_other, 0, kinds);
-        tcase_add_loop_test(tests, finite_states_are_small, 0, kinds);
-        tcase_add_loop_test(tests, normalised_weights_sum_to_one, 0, kinds);
-        tcase_add_loop_test(tests, extreme_inputs_stay_finite, 0, kinds);
-    }
-    suite_add_tcase(suite, formula);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

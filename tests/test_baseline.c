@@ -22,6 +22,8 @@ static void set_texts(void)
     }
 }
 
+SUITE("baseline", .set_up = set_texts);
+
 /* --- slow implementation --- */
 
 typedef struct Slow {
@@ -144,7 +146,7 @@ static void check_sentences(KneserNey *model, const Slow *slow, const Slow *text
     ck_assert_double_eq_tol(read, nats, 1e-9);
 }
 
-START_TEST(ngrams_agree_with_the_kneser_ney_definition)
+TEST(ngrams_agree_with_the_kneser_ney_definition)
 {
     static const size_t counts[] = {1, 2, 7, 30, TEXT};
     for (size_t order = 2; order <= 4; order++)
@@ -163,9 +165,8 @@ START_TEST(ngrams_agree_with_the_kneser_ney_definition)
             kneser_ney_free(&model);
         }
 }
-END_TEST
 
-START_TEST(a_unigram_model_reports_unseen_words)
+TEST(a_unigram_model_reports_unseen_words)
 {
     int32_t read[] = {0, 0, 2, EOS}, asked[] = {0, 2, EOS, 3, 3};
     Corpus corpus = {.train = {.ids = tokens_plain(read), .count = 4},
@@ -178,16 +179,4 @@ START_TEST(a_unigram_model_reports_unseen_words)
     score = unigram_score(&corpus, &split);
     ck_assert_uint_eq(score.impossible, 2);
     ck_assert_double_eq_tol(score.nats, log(2) + log(4) + log(4), 1e-12);
-}
-END_TEST
-
-Suite *baseline_suite(void)
-{
-    Suite *suite = suite_create("baseline");
-    TCase *tests = tcase_create("baseline");
-    tcase_add_checked_fixture(tests, set_texts, NULL);
-    tcase_add_test(tests, ngrams_agree_with_the_kneser_ney_definition);
-    tcase_add_test(tests, a_unigram_model_reports_unseen_words);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+SUITE("batches");
+
 #define LARGEST ((size_t)64)
 
 /* Runs an epoch with ids[i] == i, and checks that each id is a target once, with its
@@ -110,7 +112,7 @@ static void play_three(Tokens ids, size_t count, const BatchOptions *options)
     batches_free(&batches);
 }
 
-START_TEST(every_token_is_a_target_once_per_epoch)
+TEST(every_token_is_a_target_once_per_epoch)
 {
     int32_t ids[LARGEST];
     for (size_t i = 0; i < LARGEST; i++)
@@ -124,9 +126,8 @@ START_TEST(every_token_is_a_target_once_per_epoch)
                 play_three(tokens_plain(ids), count, &options);
             }
 }
-END_TEST
 
-START_TEST(batches_depend_only_on_seed_and_epoch)
+TEST(batches_depend_only_on_seed_and_epoch)
 {
     int32_t ids[LARGEST];
     for (size_t i = 0; i < LARGEST; i++)
@@ -159,15 +160,4 @@ START_TEST(batches_depend_only_on_seed_and_epoch)
         ck_assert(begins[i]);
     batches_free(&a);
     batches_free(&b);
-}
-END_TEST
-
-Suite *batches_suite(void)
-{
-    Suite *suite = suite_create("batches");
-    TCase *tests = tcase_create("batches");
-    tcase_add_test(tests, every_token_is_a_target_once_per_epoch);
-    tcase_add_test(tests, batches_depend_only_on_seed_and_epoch);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

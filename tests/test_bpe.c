@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("bpe", .folder = true);
+
 /* --- words --- */
 
 /* The words of a text, each in brackets. */
@@ -32,7 +34,7 @@ static void expect_words(const char *text, size_t size, const char *expected)
     free(words);
 }
 
-START_TEST(texts_are_cut_as_gpt2_does)
+TEST(texts_are_cut_as_gpt2_does)
 {
     static const struct {
         const char *text, *words;
@@ -69,17 +71,15 @@ START_TEST(texts_are_cut_as_gpt2_does)
     for (size_t i = 0; i < COUNT(cases); i++)
         expect_words(cases[i].text, strlen(cases[i].text), cases[i].words);
 }
-END_TEST
 
-START_TEST(invalid_bytes_are_characters_of_their_own)
+TEST(invalid_bytes_are_characters_of_their_own)
 {
     expect_words("a\xFF b\xC3", 5, "[a][\xFF][ b][\xC3]");
     expect_words(" \x80\xE4\xBD.x", 6, "[ \x80\xE4\xBD.][x]");
     expect_words("\xED\xA0\x80y", 4, "[\xED\xA0\x80][y]"); /* a surrogate */
 }
-END_TEST
 
-START_TEST(characters_have_their_classes)
+TEST(characters_have_their_classes)
 {
     ck_assert_int_eq(unicode_class(0), UNICODE_OTHER);
     ck_assert_int_eq(unicode_class('z'), UNICODE_LETTER);
@@ -95,7 +95,6 @@ START_TEST(characters_have_their_classes)
     ck_assert_int_eq(unicode_class(0xd800), UNICODE_OTHER);
     ck_assert_int_eq(unicode_class(0x10ffff), UNICODE_OTHER);
 }
-END_TEST
 
 /* --- random texts --- */
 
@@ -124,7 +123,7 @@ static size_t draw_text(char *text, size_t most)
     return size;
 }
 
-START_TEST(a_text_can_be_cut_at_seams)
+TEST(a_text_can_be_cut_at_seams)
 {
     char text[200];
     size_t seams = 0;
@@ -143,7 +142,6 @@ START_TEST(a_text_can_be_cut_at_seams)
     }
     ck_assert_uint_gt(seams, 1000);
 }
-END_TEST
 
 /* --- learning --- */
 
@@ -171,7 +169,7 @@ static void expect_learned(const char *text, size_t tokens, size_t min_count,
     vocabulary_free(&vocabulary);
 }
 
-START_TEST(frequent_pairs_are_merged_first)
+TEST(frequent_pairs_are_merged_first)
 {
     expect_learned("ab ab ab", 0, 1, "[ab][ ab]");
     expect_learned("ab ab ab", 257, 1, "[ab]");
@@ -187,9 +185,8 @@ START_TEST(frequent_pairs_are_merged_first)
     /* Merges stay within words. */
     expect_learned("a1a1a1", 0, 1, "");
 }
-END_TEST
 
-START_TEST(bytes_come_first_in_the_order_of_their_characters)
+TEST(bytes_come_first_in_the_order_of_their_characters)
 {
     Vocabulary vocabulary = learn("", 0, 0, 1);
     ck_assert_uint_eq(vocabulary.count, BPE_BYTES);
@@ -208,9 +205,8 @@ START_TEST(bytes_come_first_in_the_order_of_their_characters)
     ck_assert_int_eq(*piece, 0);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
-START_TEST(special_tokens_come_first_and_are_cut_out)
+TEST(special_tokens_come_first_and_are_cut_out)
 {
     static const char text[] = "ab ab<|end|>ab";
     static const char *const refused[] = {"a", "<x>,<x>", "<x>,,<y>", "<\xC3\xA4>", "a b"};
@@ -238,9 +234,8 @@ START_TEST(special_tokens_come_first_and_are_cut_out)
         ck_says(error, "is no special token");
     }
 }
-END_TEST
 
-START_TEST(sizes_below_the_bytes_are_refused)
+TEST(sizes_below_the_bytes_are_refused)
 {
     Vocabulary vocabulary;
     VocabularyLimits few = {.size = 255, .min_count = 1};
@@ -249,7 +244,6 @@ START_TEST(sizes_below_the_bytes_are_refused)
         !vocabulary_learn(&vocabulary, tokenizer_find(TOKENIZER_BPE), "a", 1, &few, &error));
     ck_says(error, "--vocab-size 255: a BPE vocabulary has from 256");
 }
-END_TEST
 
 /* --- slow and simple: what the definition says --- */
 
@@ -332,7 +326,7 @@ static void check_learning(const char *text, size_t size)
     vocabulary_free(&vocabulary);
 }
 
-START_TEST(merges_are_learned_as_defined)
+TEST(merges_are_learned_as_defined)
 {
     char text[MOST_SLOW / 2];
     for (int round = 0; round < 60; round++) {
@@ -343,7 +337,6 @@ START_TEST(merges_are_learned_as_defined)
         check_learning(text, size);
     }
 }
-END_TEST
 
 /* --- encoding --- */
 
@@ -377,7 +370,7 @@ static void expect_back(const Vocabulary *vocabulary, const char *text, size_t s
     arrfree(back);
 }
 
-START_TEST(any_bytes_come_back)
+TEST(any_bytes_come_back)
 {
     Vocabulary vocabulary = usual_vocabulary();
     char text[300];
@@ -388,7 +381,6 @@ START_TEST(any_bytes_come_back)
     expect_back(&vocabulary, text, BPE_BYTES);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
 /* The best pair of the whole text again and again: the same as word by word. */
 static void check_encoding(const Vocabulary *vocabulary, const char *text, size_t size)
@@ -424,7 +416,7 @@ static void check_encoding(const Vocabulary *vocabulary, const char *text, size_
     arrfree(ids);
 }
 
-START_TEST(merges_apply_by_rank_from_the_left)
+TEST(merges_apply_by_rank_from_the_left)
 {
     Vocabulary vocabulary = usual_vocabulary();
     char text[MOST_SLOW / 2];
@@ -437,9 +429,8 @@ START_TEST(merges_apply_by_rank_from_the_left)
     }
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
-START_TEST(a_long_word_takes_no_long_time)
+TEST(a_long_word_takes_no_long_time)
 {
     enum { SIZE = 1 << 21 }; /* for a quadratic algorithm, minutes */
     char *text = memory_take(SIZE, 1, "a text");
@@ -457,7 +448,6 @@ START_TEST(a_long_word_takes_no_long_time)
     vocabulary_free(&vocabulary);
     free(text);
 }
-END_TEST
 
 static void expect_same(const Vocabulary *a, const Vocabulary *b)
 {
@@ -476,7 +466,7 @@ static void expect_same(const Vocabulary *a, const Vocabulary *b)
 }
 
 /* Parts that end where utf8_last_break finds a break have the words of the whole. */
-START_TEST(a_text_in_parts_has_the_same_words)
+TEST(a_text_in_parts_has_the_same_words)
 {
     size_t parts = 0;
     for (int round = 0; round < 2000; round++) {
@@ -503,9 +493,8 @@ START_TEST(a_text_in_parts_has_the_same_words)
     }
     ck_assert_uint_gt(parts, 4000);
 }
-END_TEST
 
-START_TEST(any_number_of_threads_learns_the_same)
+TEST(any_number_of_threads_learns_the_same)
 {
     enum { SIZE = 3 << 20 };
     char *text = memory_take(SIZE, 1, "a text");
@@ -522,7 +511,6 @@ START_TEST(any_number_of_threads_learns_the_same)
     vocabulary_free(&alone);
     free(text);
 }
-END_TEST
 
 /* --- files --- */
 
@@ -535,7 +523,7 @@ static char *file_in(const char *folder, const char *name, size_t *size)
     return text;
 }
 
-START_TEST(vocabularies_are_written_and_read_back)
+TEST(vocabularies_are_written_and_read_back)
 {
     Vocabulary vocabulary = usual_vocabulary(), copy, back;
     Error error = {0};
@@ -562,12 +550,10 @@ START_TEST(vocabularies_are_written_and_read_back)
     char *merges = file_in(scratch_folder(), "merges.txt", &size);
     ck_assert_int_eq(strncmp(merges, "#version: 0.2\n", 14), 0);
     free(merges);
-    free(path);
     free(stored);
     free(file);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
 /* The text of tokenizer.json of the words "ab" and " ab", with a part replaced. */
 static char *changed(const char *part, const char *with)
@@ -604,7 +590,7 @@ static Vocabulary read_changed(const char *part, const char *with)
     return vocabulary;
 }
 
-START_TEST(files_of_other_programs_are_read)
+TEST(files_of_other_programs_are_read)
 {
     static const struct {
         const char *part, *with;
@@ -629,9 +615,8 @@ START_TEST(files_of_other_programs_are_read)
         vocabulary_free(&vocabulary);
     }
 }
-END_TEST
 
-START_TEST(added_tokens_are_cut_out_first)
+TEST(added_tokens_are_cut_out_first)
 {
     Vocabulary vocabulary = read_changed(
         "\"added_tokens\": []",
@@ -651,9 +636,8 @@ START_TEST(added_tokens_are_cut_out_first)
     vocabulary_expect_round_trip(&vocabulary);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
-START_TEST(tokens_that_no_merge_makes_are_special_in_a_pair_of_files)
+TEST(tokens_that_no_merge_makes_are_special_in_a_pair_of_files)
 {
     Vocabulary vocabulary = read_changed(
         "\"added_tokens\": []",
@@ -667,11 +651,9 @@ START_TEST(tokens_that_no_merge_makes_are_special_in_a_pair_of_files)
     expect_ids(&vocabulary, "ab<|endoftext|> ab", "256 258 257 ");
     ck_assert_uint_eq(arrlenu(vocabulary.bpe->added), 1);
     vocabulary_free(&vocabulary);
-    free(path);
 }
-END_TEST
 
-START_TEST(wrong_files_are_refused)
+TEST(wrong_files_are_refused)
 {
     static const struct {
         const char *part, *with, *says;
@@ -764,9 +746,8 @@ START_TEST(wrong_files_are_refused)
     ck_assert(!bpe_read(&vocabulary, "[]", 2, &error));
     ck_says(error, "not a JSON object");
 }
-END_TEST
 
-START_TEST(cut_files_are_refused)
+TEST(cut_files_are_refused)
 {
     char *text = changed("", "");
     Vocabulary vocabulary;
@@ -775,9 +756,8 @@ START_TEST(cut_files_are_refused)
         ck_assert(!bpe_read(&vocabulary, text, size, &error));
     free(text);
 }
-END_TEST
 
-START_TEST(wrong_places_are_refused_by_name)
+TEST(wrong_places_are_refused_by_name)
 {
     Vocabulary vocabulary;
     Error error;
@@ -786,61 +766,23 @@ START_TEST(wrong_places_are_refused_by_name)
     char *path = scratch_path("none.json");
     ck_assert(!bpe_import(&vocabulary, path, &error));
     ck_says(error, path);
-    free(path);
-    free(scratch_put("vocab.json", "{\"a\": 0"));
+    scratch_put("vocab.json", "{\"a\": 0");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "vocab.json:1: not JSON");
-    free(scratch_put("vocab.json", "{\"a\": 0}"));
+    scratch_put("vocab.json", "{\"a\": 0}");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "merges.txt");
-    free(scratch_put("merges.txt", "#version: 0.2\n\xff b\n"));
+    scratch_put("merges.txt", "#version: 0.2\n\xff b\n");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "merges.txt: a line is not UTF-8");
-    free(scratch_put("merges.txt", "#version: 0.2\na b\n"));
+    scratch_put("merges.txt", "#version: 0.2\na b\n");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "no token for the byte 0x00");
     path = scratch_put("tokenizer.json", "{}");
     ck_assert(!bpe_import(&vocabulary, scratch_folder(), &error));
     ck_says(error, "tokenizer.json: no tokenizer");
-    free(path);
     Vocabulary words = vocabulary_of(TOKENIZER_WORD, "a b\n", 0, 1);
     ck_assert(!bpe_export(&words, scratch_folder(), &error));
     ck_says(error, "tokens of the kind word");
     vocabulary_free(&words);
-}
-END_TEST
-
-Suite *bpe_suite(void)
-{
-    Suite *suite = suite_create("bpe");
-    TCase *words = tcase_create("words"), *merges = tcase_create("merges"),
-          *files = tcase_create("files");
-    tcase_add_test(words, texts_are_cut_as_gpt2_does);
-    tcase_add_test(words, invalid_bytes_are_characters_of_their_own);
-    tcase_add_test(words, characters_have_their_classes);
-    tcase_add_test(words, a_text_can_be_cut_at_seams);
-    tcase_set_timeout(merges, 60);
-    tcase_add_test(merges, frequent_pairs_are_merged_first);
-    tcase_add_test(merges, bytes_come_first_in_the_order_of_their_characters);
-    tcase_add_test(merges, special_tokens_come_first_and_are_cut_out);
-    tcase_add_test(merges, sizes_below_the_bytes_are_refused);
-    tcase_add_test(merges, merges_are_learned_as_defined);
-    tcase_add_test(merges, any_bytes_come_back);
-    tcase_add_test(merges, merges_apply_by_rank_from_the_left);
-    tcase_add_test(merges, a_long_word_takes_no_long_time);
-    tcase_add_test(merges, a_text_in_parts_has_the_same_words);
-    tcase_add_test(merges, any_number_of_threads_learns_the_same);
-    tcase_add_unchecked_fixture(files, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(files, scratch_empty, NULL);
-    tcase_add_test(files, vocabularies_are_written_and_read_back);
-    tcase_add_test(files, files_of_other_programs_are_read);
-    tcase_add_test(files, added_tokens_are_cut_out_first);
-    tcase_add_test(files, tokens_that_no_merge_makes_are_special_in_a_pair_of_files);
-    tcase_add_test(files, wrong_files_are_refused);
-    tcase_add_test(files, cut_files_are_refused);
-    tcase_add_test(files, wrong_places_are_refused_by_name);
-    suite_add_tcase(suite, words);
-    suite_add_tcase(suite, merges);
-    suite_add_tcase(suite, files);
-    return suite;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("chart");
+
 /* Renders the chart and checks its size, its characters, and that rendering is deterministic.
  */
 static char *render(const Chart *chart)
@@ -60,7 +62,7 @@ static void render_every_way(const ChartPoint *points, size_t count)
     }
 }
 
-START_TEST(charts_of_odd_values_are_drawn)
+TEST(charts_of_odd_values_are_drawn)
 {
     static const struct {
         size_t count;
@@ -89,9 +91,8 @@ START_TEST(charts_of_odd_values_are_drawn)
     for (size_t i = 0; i < COUNT(cases); i++)
         render_every_way(cases[i].points, cases[i].count);
 }
-END_TEST
 
-START_TEST(a_million_points_fit_the_chart)
+TEST(a_million_points_fit_the_chart)
 {
     const size_t count = 1000000;
     ChartPoint *points = memory_take(count, sizeof *points, "a test");
@@ -105,9 +106,8 @@ START_TEST(a_million_points_fit_the_chart)
     chart_free(&chart);
     free(points);
 }
-END_TEST
 
-START_TEST(many_long_and_hostile_names_fit_the_chart)
+TEST(many_long_and_hostile_names_fit_the_chart)
 {
     enum { COUNT = 100 };
     const ChartPoint points[] = {{0, 0}, {1, 1}};
@@ -130,9 +130,8 @@ START_TEST(many_long_and_hostile_names_fit_the_chart)
         chart_free(&chart);
     }
 }
-END_TEST
 
-START_TEST(an_ascii_chart_is_drawn_as_expected)
+TEST(an_ascii_chart_is_drawn_as_expected)
 {
     const ChartPoint falling[] = {{0, 3}, {1, 2}, {2, NAN}, {3, 1}, {4, 1}};
     const ChartPoint level[] = {{0, 1}, {4, 1}};
@@ -153,9 +152,8 @@ START_TEST(an_ascii_chart_is_drawn_as_expected)
     free(text);
     chart_free(&chart);
 }
-END_TEST
 
-START_TEST(a_braille_chart_is_drawn_as_expected)
+TEST(a_braille_chart_is_drawn_as_expected)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}, {2, 2}, {3, 1}};
     Chart chart = {
@@ -179,10 +177,9 @@ START_TEST(a_braille_chart_is_drawn_as_expected)
     free(text);
     chart_free(&chart);
 }
-END_TEST
 
 /* A run's colour does not depend on earlier runs; a faint series is drawn in braille. */
-START_TEST(a_run_keeps_its_colour)
+TEST(a_run_keeps_its_colour)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}}, others[] = {{0, 1}, {1, 2}};
     Chart chart = {.columns = 24, .rows = 12, .utf8 = true, .colour = true};
@@ -198,11 +195,10 @@ START_TEST(a_run_keeps_its_colour)
     free(text);
     chart_free(&chart);
 }
-END_TEST
 
 /* A diverged run does not flatten the others: it runs along the edge of their range. Alone it
  * is shown whole. */
-START_TEST(a_diverged_run_is_clipped)
+TEST(a_diverged_run_is_clipped)
 {
     const ChartPoint falling[] = {{0, 3}, {2, 2}, {4, 1}},
                      rising[] = {{0, 2}, {1, 2}, {4, 1e9}};
@@ -228,20 +224,4 @@ START_TEST(a_diverged_run_is_clipped)
     free(text);
     chart_free(&chart);
     chart_free(&alone);
-}
-END_TEST
-
-Suite *chart_suite(void)
-{
-    Suite *suite = suite_create("chart");
-    TCase *tests = tcase_create("chart");
-    tcase_add_test(tests, charts_of_odd_values_are_drawn);
-    tcase_add_test(tests, a_million_points_fit_the_chart);
-    tcase_add_test(tests, many_long_and_hostile_names_fit_the_chart);
-    tcase_add_test(tests, an_ascii_chart_is_drawn_as_expected);
-    tcase_add_test(tests, a_braille_chart_is_drawn_as_expected);
-    tcase_add_test(tests, a_run_keeps_its_colour);
-    tcase_add_test(tests, a_diverged_run_is_clipped);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+SUITE("checkpoint", .folder = true);
+
 /* --- round trip --- */
 
 static void check_round_trip(ModelConfig config, bool with_moments)
@@ -45,7 +47,7 @@ static void check_round_trip(ModelConfig config, bool with_moments)
     content_free(&content);
 }
 
-START_TEST(round_trip_is_bit_identical)
+TEST(round_trip_is_bit_identical)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (int bits = 0; bits < 16; bits++) {
@@ -65,9 +67,8 @@ START_TEST(round_trip_is_bit_identical)
             check_round_trip(config, bits & 8);
         }
 }
-END_TEST
 
-START_TEST(same_content_gives_same_bytes)
+TEST(same_content_gives_same_bytes)
 {
     Content content;
     content_make(&content, content_config);
@@ -75,12 +76,10 @@ START_TEST(same_content_gives_same_bytes)
     content_save(&content, content.path, true);
     content_save(&content, again, true);
     ck_assert(support_same_files(content.path, again));
-    free(again);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(weights_only_checkpoint_cannot_resume)
+TEST(weights_only_checkpoint_cannot_resume)
 {
     Content content;
     Checkpoint checkpoint;
@@ -97,9 +96,8 @@ START_TEST(weights_only_checkpoint_cannot_resume)
     checkpoint_close(&checkpoint);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(nan_weights_are_not_saved)
+TEST(nan_weights_are_not_saved)
 {
     Content content;
     content_make(&content, content_config);
@@ -116,11 +114,10 @@ START_TEST(nan_weights_are_not_saved)
     checkpoint_close(&before);
     content_free(&content);
 }
-END_TEST
 
 /* --- damage --- */
 
-START_TEST(other_files_are_rejected)
+TEST(other_files_are_rejected)
 {
     static const struct {
         const char *bytes;
@@ -138,11 +135,9 @@ START_TEST(other_files_are_rejected)
         ck_assert(!content_use(path, &error));
         support_check_error(&error, path, "");
     }
-    free(path);
 }
-END_TEST
 
-START_TEST(damaged_checkpoint_is_rejected)
+TEST(damaged_checkpoint_is_rejected)
 {
     Content content;
     Error error;
@@ -169,12 +164,10 @@ START_TEST(damaged_checkpoint_is_rejected)
     scratch_write(path, bytes, size);
     ck_assert_msg(content_use(path, &error), "%s", error.text);
     free(bytes);
-    free(path);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(run_directory_resolves_to_best_checkpoint)
+TEST(run_directory_resolves_to_best_checkpoint)
 {
     char *folder = scratch_path("run"), *best = scratch_path("run/best.safetensors");
     char *last = scratch_path("run/last.safetensors"), *found;
@@ -195,25 +188,4 @@ START_TEST(run_directory_resolves_to_best_checkpoint)
     found = checkpoint_path(last, &error);
     ck_assert_str_eq(found, last);
     free(found);
-    free(folder);
-    free(best);
-    free(last);
-}
-END_TEST
-
-Suite *checkpoint_suite(void)
-{
-    Suite *suite = suite_create("checkpoint");
-    TCase *tests = tcase_create("checkpoint");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, round_trip_is_bit_identical);
-    tcase_add_test(tests, same_content_gives_same_bytes);
-    tcase_add_test(tests, weights_only_checkpoint_cannot_resume);
-    tcase_add_test(tests, nan_weights_are_not_saved);
-    tcase_add_test(tests, other_files_are_rejected);
-    tcase_add_test(tests, damaged_checkpoint_is_rejected);
-    tcase_add_test(tests, run_directory_resolves_to_best_checkpoint);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -14,9 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+SUITE("core", .folder = true);
+
 /* --- texts --- */
 
-START_TEST(text_append_formats_like_printf)
+TEST(text_append_formats_like_printf)
 {
     char *text = NULL;
     text_append(&text, "%s", "");
@@ -30,9 +32,8 @@ START_TEST(text_append_formats_like_printf)
     ck_assert_str_eq(text, "7-x");
     free(text);
 }
-END_TEST
 
-START_TEST(integers_are_parsed_strictly)
+TEST(integers_are_parsed_strictly)
 {
     size_t value = 0;
     ck_assert(text_to_size("0", &value) && value == 0);
@@ -46,9 +47,8 @@ START_TEST(integers_are_parsed_strictly)
         ck_assert_msg(!text_to_size(wrong[i], &value), "'%s' was read", wrong[i]);
     ck_assert_uint_eq(value, 42);
 }
-END_TEST
 
-START_TEST(reals_are_parsed_strictly)
+TEST(reals_are_parsed_strictly)
 {
     static const struct {
         const char *text;
@@ -69,9 +69,8 @@ START_TEST(reals_are_parsed_strictly)
         ck_assert_msg(!text_to_double(wrong[i], &value), "'%s' was read", wrong[i]);
     ck_assert(value == 42);
 }
-END_TEST
 
-START_TEST(edit_distance_counts_changed_letters)
+TEST(edit_distance_counts_changed_letters)
 {
     static const struct {
         const char *a, *b;
@@ -98,9 +97,8 @@ START_TEST(edit_distance_counts_changed_letters)
     nearest_consider(&nearest, "x");
     ck_assert_ptr_null(nearest.best);
 }
-END_TEST
 
-START_TEST(control_characters_do_not_end_a_line)
+TEST(control_characters_do_not_end_a_line)
 {
     static const char *const pairs[][2] = {
         {"", ""},
@@ -113,16 +111,14 @@ START_TEST(control_characters_do_not_end_a_line)
         free(line);
     }
 }
-END_TEST
 
-START_TEST(columns_count_characters)
+TEST(columns_count_characters)
 {
     ck_assert_uint_eq(text_columns(""), 0);
     ck_assert_uint_eq(text_columns("linnet"), 6);
     ck_assert_uint_eq(text_columns("\x1b[38;5;28mab\x1b[39m c"), 4);
     ck_assert_uint_eq(text_columns("h\xc3\xa4nfling \xe2\x82\xac \xf0\x9f\x90\xa6"), 12);
 }
-END_TEST
 
 static void check_wrapped(const char *text, size_t width, const char *expected)
 {
@@ -134,7 +130,7 @@ static void check_wrapped(const char *text, size_t width, const char *expected)
     text_lines_free(lines);
 }
 
-START_TEST(lines_break_at_blanks)
+TEST(lines_break_at_blanks)
 {
     check_wrapped("", 5, "");
     check_wrapped("one two three", 20, "one two three|");
@@ -146,17 +142,15 @@ START_TEST(lines_break_at_blanks)
     check_wrapped("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f", 2, "\xc3\xa4\xc3\xb6|\xc3\xbc\xc3\x9f|");
     check_wrapped("ab", 0, "a|b|");
 }
-END_TEST
 
-START_TEST(colours_continue_on_the_next_line)
+TEST(colours_continue_on_the_next_line)
 {
     check_wrapped("\x1b[38;5;28mab\x1b[39m c", 4, "\x1b[38;5;28mab\x1b[39m c|");
     check_wrapped("\x1b[38;5;28mabcd\x1b[39m", 2,
                   "\x1b[38;5;28mab\x1b[39m|\x1b[38;5;28mcd\x1b[39m|");
 }
-END_TEST
 
-START_TEST(durations_are_printed_as_a_clock)
+TEST(durations_are_printed_as_a_clock)
 {
     ck_assert_str_eq(text_duration(0).text, "0:00:00");
     ck_assert_str_eq(text_duration(59.6).text, "0:01:00");
@@ -164,11 +158,10 @@ START_TEST(durations_are_printed_as_a_clock)
     ck_assert_str_eq(text_duration(1e6).text, "277:46:40");
     ck_assert_str_eq(text_duration((double)NAN).text, "0:00:00");
 }
-END_TEST
 
 /* --- errors --- */
 
-START_TEST(error_set_truncates_long_text)
+TEST(error_set_truncates_long_text)
 {
     Error error;
     ck_assert(!error_set(&error, "%s:%d: wrong", "file", 12));
@@ -179,7 +172,6 @@ START_TEST(error_set_truncates_long_text)
     ck_assert_uint_eq(strlen(error.text), sizeof error.text - 1);
     free(long_name);
 }
-END_TEST
 
 /* What warn prints on stderr; the caller frees it. */
 static char *warned(const char *text)
@@ -196,11 +188,10 @@ static char *warned(const char *text)
     dup2(kept, STDERR_FILENO);
     close(kept);
     ck_assert_msg(file_read(path, 100000, &bytes, &size, &error), "%s", error.text);
-    free(path);
     return bytes;
 }
 
-START_TEST(warnings_escape_control_characters)
+TEST(warnings_escape_control_characters)
 {
     static const struct {
         const char *text, *shown;
@@ -220,55 +211,24 @@ START_TEST(warnings_escape_control_characters)
         free(shown);
     }
 }
-END_TEST
 
-START_TEST(a_program_whose_name_has_control_characters_keeps_its_own)
+TEST(a_program_whose_name_has_control_characters_keeps_its_own)
 {
     const char *before = program_name;
     program_name_set("bin/\x1b[31m");
     ck_assert_ptr_eq(program_name, before);
 }
-END_TEST
 
 /* --- memory --- */
 
-START_TEST(size_products_without_overflow_are_exact)
+TEST(size_products_without_overflow_are_exact)
 {
     ck_assert_uint_eq(memory_product(0, SIZE_MAX, "a test"), 0);
     ck_assert_uint_eq(memory_product(SIZE_MAX, 1, "a test"), SIZE_MAX);
     ck_assert_uint_eq(memory_product(123456, 654321, "a test"), 80779853376u);
 }
-END_TEST
 
-/* Keeps the error messages of exiting programs out of the test output. */
-static void be_quiet(void)
-{
-    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
-}
-
-START_TEST(size_overflow_ends_the_program)
-{
-    memory_product(SIZE_MAX / 2 + 1, 2, "a test");
-}
-END_TEST
-
-START_TEST(failed_allocation_ends_the_program)
-{
-    void *memory = memory_take(SIZE_MAX / 2, 4, "a test");
-    free(memory);
-}
-END_TEST
-
-START_TEST(arena_overflow_ends_the_program)
-{
-    Arena arena = {0};
-    arena_bytes(&arena, SIZE_MAX - 100, 1);
-    arena_bytes(&arena, 100, 1);
-    arena_bytes(&arena, 100, 1);
-}
-END_TEST
-
-START_TEST(memory_is_zeroed_and_grows)
+TEST(memory_is_zeroed_and_grows)
 {
     unsigned char *bytes = memory_take(1000, 3, "a test");
     for (size_t i = 0; i < 3000; i++)
@@ -282,9 +242,8 @@ START_TEST(memory_is_zeroed_and_grows)
     ck_assert_str_eq(copy, "linnet");
     free(copy);
 }
-END_TEST
 
-START_TEST(an_arena_hands_out_what_it_measured)
+TEST(an_arena_hands_out_what_it_measured)
 {
     static const size_t counts[] = {1, 0, 17, 64, 63, 1000, 2};
     Arena arena = {0};
@@ -310,9 +269,8 @@ START_TEST(an_arena_hands_out_what_it_measured)
     arena_free(&arena);
     ck_assert_ptr_null(arena.base);
 }
-END_TEST
 
-START_TEST(missing_cpu_extensions_are_named)
+TEST(missing_cpu_extensions_are_named)
 {
     char names[64];
     uint32_t wanted = PROCESSOR_AVX2 | PROCESSOR_FMA | PROCESSOR_AVX512F;
@@ -327,36 +285,32 @@ START_TEST(missing_cpu_extensions_are_named)
     ck_assert(PROCESSOR_BUILT_FOR & PROCESSOR_AVX);
 #endif
 }
-END_TEST
 
-Suite *core_suite(void)
+/* --- errors that end the program --- */
+
+/* Keeps the error messages of exiting programs out of the test output. */
+static void be_quiet(void)
 {
-    Suite *suite = suite_create("core");
-    TCase *tests = tcase_create("core");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, text_append_formats_like_printf);
-    tcase_add_test(tests, integers_are_parsed_strictly);
-    tcase_add_test(tests, reals_are_parsed_strictly);
-    tcase_add_test(tests, edit_distance_counts_changed_letters);
-    tcase_add_test(tests, control_characters_do_not_end_a_line);
-    tcase_add_test(tests, columns_count_characters);
-    tcase_add_test(tests, lines_break_at_blanks);
-    tcase_add_test(tests, colours_continue_on_the_next_line);
-    tcase_add_test(tests, durations_are_printed_as_a_clock);
-    tcase_add_test(tests, missing_cpu_extensions_are_named);
-    tcase_add_test(tests, error_set_truncates_long_text);
-    tcase_add_test(tests, warnings_escape_control_characters);
-    tcase_add_test(tests, a_program_whose_name_has_control_characters_keeps_its_own);
-    tcase_add_test(tests, size_products_without_overflow_are_exact);
-    tcase_add_test(tests, memory_is_zeroed_and_grows);
-    tcase_add_test(tests, an_arena_hands_out_what_it_measured);
-    suite_add_tcase(suite, tests);
-    TCase *ends = tcase_create("ends");
-    tcase_add_checked_fixture(ends, be_quiet, NULL);
-    tcase_add_exit_test(ends, size_overflow_ends_the_program, 1);
-    tcase_add_exit_test(ends, failed_allocation_ends_the_program, 1);
-    tcase_add_exit_test(ends, arena_overflow_ends_the_program, 1);
-    suite_add_tcase(suite, ends);
-    return suite;
+    ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
+}
+
+CASE("ends", .set_up = be_quiet);
+
+EXIT_TEST(size_overflow_ends_the_program, 1)
+{
+    memory_product(SIZE_MAX / 2 + 1, 2, "a test");
+}
+
+EXIT_TEST(failed_allocation_ends_the_program, 1)
+{
+    void *memory = memory_take(SIZE_MAX / 2, 4, "a test");
+    free(memory);
+}
+
+EXIT_TEST(arena_overflow_ends_the_program, 1)
+{
+    Arena arena = {0};
+    arena_bytes(&arena, SIZE_MAX - 100, 1);
+    arena_bytes(&arena, 100, 1);
+    arena_bytes(&arena, 100, 1);
 }

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <zlib.h>
 
+SUITE("corpus", .folder = true);
+
 #define MOST_MB ((size_t)8)
 
 static const CorpusOptions plain = {.min_count = 1, .max_input_mb = MOST_MB};
@@ -41,7 +43,6 @@ static void expect_no_corpus_in(const char *name, const char *text,
 {
     char *path = scratch_put(name, text);
     expect_no_corpus(path, options, part);
-    free(path);
 }
 
 /* The tokens of a split as text. */
@@ -65,7 +66,7 @@ static void expect_split(const Corpus *corpus, const CorpusSplit *split, const c
     free(words);
 }
 
-START_TEST(one_file_is_split_by_lines)
+TEST(one_file_is_split_by_lines)
 {
     char *text = memory_copy_text(""), *path;
     for (int i = 0; i < 40; i++)
@@ -88,7 +89,6 @@ START_TEST(one_file_is_split_by_lines)
         strstr(corpus.source, ", split by lines: 90 % training, 5 % validation, 5 % test"));
     ck_assert_double_eq(corpus.entropy_floor, 0);
     corpus_free(&corpus);
-    free(path);
     free(text);
 
     path = scratch_put("three", "a\nb\na b\n");
@@ -97,12 +97,10 @@ START_TEST(one_file_is_split_by_lines)
     expect_split(&corpus, &corpus.valid, "<unk> <eos> ");
     expect_split(&corpus, &corpus.test, "a <unk> <eos> ");
     corpus_free(&corpus);
-    free(path);
     expect_no_corpus_in("two", "a\nb\n", &plain, "two: too short to split a test text off");
 }
-END_TEST
 
-START_TEST(separate_split_files_take_precedence)
+TEST(separate_split_files_take_precedence)
 {
     char *path = scratch_put("main", "a\na\na\nb\n"), *own = scratch_put("own", "b a\n");
     CorpusOptions options = plain;
@@ -123,21 +121,16 @@ START_TEST(separate_split_files_take_precedence)
     expect_no_corpus(path, &options, "only once");
     options.valid = "no-such-file";
     expect_no_corpus(path, &options, "--valid no-such-file");
-    free(own);
     own = scratch_path(".");
     options.valid = own;
     expect_no_corpus(path, &options, "directory");
-    free(own);
     own = scratch_put("bad", "good\nb\xff\n");
     options.valid = own;
     options.test = own;
     expect_no_corpus(path, &options, "bad:2: invalid UTF-8 at byte 6");
-    free(path);
-    free(own);
 }
-END_TEST
 
-START_TEST(empty_corpora_are_refused)
+TEST(empty_corpora_are_refused)
 {
     static const char *const texts[] = {"", "\n\n\n\n", " \t\r\n \n\v\n", "\xEF\xBB\xBF\n"};
     CorpusOptions options = plain;
@@ -145,15 +138,13 @@ START_TEST(empty_corpora_are_refused)
         for (options.tokenizer = 0; tokenizer_find(options.tokenizer); options.tokenizer++)
             expect_no_corpus_in("empty", texts[i], &options, "the corpus is empty");
 }
-END_TEST
 
-START_TEST(validation_texts_must_not_be_empty)
+TEST(validation_texts_must_not_be_empty)
 {
     char *path = scratch_put("known", "a b\na\nb\n"), *own = scratch_put("own", " \n\n");
     CorpusOptions options = plain;
     options.valid = own;
     expect_no_corpus(path, &options, "own: the corpus is empty");
-    free(own);
     own = scratch_put("own", "all of this\nis new\n");
     options.valid = own;
     Corpus corpus = load(path, &options);
@@ -161,25 +152,20 @@ START_TEST(validation_texts_must_not_be_empty)
     ck_assert_uint_eq(corpus.valid.unknown, 5);
     expect_split(&corpus, &corpus.valid, "<unk> <unk> <unk> <eos> <unk> <unk> <eos> ");
     corpus_free(&corpus);
-    free(own);
-    free(path);
 }
-END_TEST
 
-START_TEST(an_empty_gzip_file_is_an_empty_corpus)
+TEST(an_empty_gzip_file_is_an_empty_corpus)
 {
     char *packed = NULL;
     size_t size = 0;
     scratch_pack(&packed, &size, "", 0);
     char *path = scratch_put_bytes("nothing.gz", packed, size);
     expect_no_corpus(path, &plain, "nothing.gz: the corpus is empty");
-    free(path);
     free(packed);
 }
-END_TEST
 
 /* Binary data is refused or read as bytes, and never truncated at a zero. */
-START_TEST(binary_files_need_the_byte_tokenizer)
+TEST(binary_files_need_the_byte_tokenizer)
 {
     static const struct {
         const char *bytes;
@@ -203,13 +189,11 @@ START_TEST(binary_files_need_the_byte_tokenizer)
         ck_assert_uint_eq(corpus.train.count + corpus.valid.count + corpus.test.count,
                           files[i].size);
         corpus_free(&corpus);
-        free(path);
     }
 }
-END_TEST
 
 /* At white space near the place if there is some, and never inside a character. */
-START_TEST(long_lines_are_split_by_bytes)
+TEST(long_lines_are_split_by_bytes)
 {
     char *text = memory_copy_text("");
     for (int i = 0; i < 100; i++)
@@ -225,7 +209,6 @@ START_TEST(long_lines_are_split_by_bytes)
     ck_assert_uint_ge(corpus.test.count, 5);
     ck_assert_uint_ge(corpus.valid.count, 5);
     corpus_free(&corpus);
-    free(path);
     free(text);
 
     text = memory_copy_text("");
@@ -242,23 +225,19 @@ START_TEST(long_lines_are_split_by_bytes)
     corpus = load(path, &options);
     ck_assert(strstr(corpus.source, "95 % training, 5 % validation; test from"));
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
-END_TEST
 
-START_TEST(carriage_returns_alone_end_no_line)
+TEST(carriage_returns_alone_end_no_line)
 {
     expect_no_corpus_in("mac", "a b\rc\ra\rb\r", &plain, "too short to split");
     char *path = scratch_put("mixed", "a\rb\nc\nd\n");
     Corpus corpus = load(path, &plain);
     expect_split(&corpus, &corpus.train, "a b <eos> ");
     corpus_free(&corpus);
-    free(path);
 }
-END_TEST
 
-START_TEST(endless_words_are_refused_with_a_reason)
+TEST(endless_words_are_refused_with_a_reason)
 {
     enum { LENGTH = 4000000 };
     char *text = memory_take(LENGTH + 16, 1, "a test"), *path;
@@ -272,12 +251,10 @@ START_TEST(endless_words_are_refused_with_a_reason)
     ck_assert_uint_eq(corpus.train.count, LENGTH + 1);
     ck_assert_uint_eq(corpus.vocabulary.count, 3);
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
-END_TEST
 
-START_TEST(trimming_strips_white_space_of_lines)
+TEST(trimming_strips_white_space_of_lines)
 {
     char *path = scratch_put("blanks", UTF8_BYTE_ORDER_MARK " a b \t\n\n \r\n\vc\r\n  d");
     CorpusOptions options = plain;
@@ -291,9 +268,7 @@ START_TEST(trimming_strips_white_space_of_lines)
         ck_assert_uint_eq(corpus.test.bytes, corpus.test.count);
         corpus_free(&corpus);
     }
-    free(path);
 }
-END_TEST
 
 static char *heard;
 
@@ -302,7 +277,7 @@ static void hear(const char *what)
     text_append(&heard, "%s; ", what ? what : "done");
 }
 
-START_TEST(loading_a_large_text_is_announced)
+TEST(loading_a_large_text_is_announced)
 {
     enum { SIZE = 20000001 };
     CorpusOptions options = plain;
@@ -324,24 +299,20 @@ START_TEST(loading_a_large_text_is_announced)
     free(expected);
     free(heard);
     free(text);
-    free(path);
-    free(small);
 }
-END_TEST
 
 /* A model that gives each of 256 bytes the same probability has 8 bits per byte; words of it
  * cost as much as their bytes. */
-START_TEST(bits_per_byte_do_not_depend_on_the_tokens)
+TEST(bits_per_byte_do_not_depend_on_the_tokens)
 {
     const CorpusSplit bytes = {.count = 600, .bytes = 600},
                       words = {.count = 100, .bytes = 600};
     ck_assert_double_eq_tol(split_bits_per_byte(&bytes, log(256)), 8, 1e-12);
     ck_assert_double_eq_tol(split_bits_per_byte(&words, 6 * log(256)), 8, 1e-12);
 }
-END_TEST
 
 /* 16-bit ids would wrap around at 65536. */
-START_TEST(vocabularies_may_be_large)
+TEST(vocabularies_may_be_large)
 {
     enum { LINES = 700, WORDS_OF_LINE = 100, WORDS = LINES * WORDS_OF_LINE, WORD = 16 };
     char *text = memory_take(WORDS, WORD, "a test"), *end = text, *path;
@@ -372,12 +343,10 @@ START_TEST(vocabularies_may_be_large)
     corpus = load(path, &options);
     ck_assert_uint_eq(corpus.vocabulary.count, WORDS + 2);
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
-END_TEST
 
-START_TEST(line_ends_of_every_kind_are_one_token)
+TEST(line_ends_of_every_kind_are_one_token)
 {
     char *dos = scratch_put("dos", "\xEF\xBB\xBF"
                                    "ab\r\nc\r\nab\r\nc");
@@ -406,12 +375,9 @@ START_TEST(line_ends_of_every_kind_are_one_token)
         corpus_free(&a);
         corpus_free(&b);
     }
-    free(dos);
-    free(unix_one);
 }
-END_TEST
 
-START_TEST(a_given_vocabulary_is_kept)
+TEST(a_given_vocabulary_is_kept)
 {
     char *path = scratch_put("new", "x y\nx\nold\n");
     Vocabulary known = vocabulary_of(TOKENIZER_WORD, "old x\n", 0, 1);
@@ -427,33 +393,26 @@ START_TEST(a_given_vocabulary_is_kept)
     vocabulary_free(&known);
     ck_assert_int_eq(vocabulary_find(&corpus.vocabulary, "old"), tokens_at(corpus.test.ids, 0));
     corpus_free(&corpus);
-    free(path);
 }
-END_TEST
 
-START_TEST(three_split_files_are_loaded)
+TEST(three_split_files_are_loaded)
 {
-    char *packed = NULL, *paths[3], *name;
+    char *packed = NULL;
     size_t size = 0;
     scratch_pack(&packed, &size, "a b\nb\n", 6);
-    paths[0] = scratch_put_bytes("t.train.txt.gz", packed, size);
-    paths[1] = scratch_put("t.valid.txt", "b c\n");
-    paths[2] = scratch_put("t.test.txt", "a\n");
-    name = scratch_path("t.txt");
-    Corpus corpus = load(name, &plain);
+    scratch_put_bytes("t.train.txt.gz", packed, size);
+    scratch_put("t.valid.txt", "b c\n");
+    scratch_put("t.test.txt", "a\n");
+    Corpus corpus = load(scratch_path("t.txt"), &plain);
     expect_split(&corpus, &corpus.train, "a b <eos> b <eos> ");
     expect_split(&corpus, &corpus.valid, "b <unk> <eos> ");
     expect_split(&corpus, &corpus.test, "a <eos> ");
     ck_assert_uint_eq(corpus.valid.unknown, 1);
     corpus_free(&corpus);
-    for (size_t i = 0; i < COUNT(paths); i++)
-        free(paths[i]);
-    free(name);
     free(packed);
 }
-END_TEST
 
-START_TEST(the_toy_corpus_is_built_in)
+TEST(the_toy_corpus_is_built_in)
 {
     Corpus corpus = load("toy", &plain);
     ck_assert_uint_ge(corpus.train.count, 400000);
@@ -474,9 +433,8 @@ START_TEST(the_toy_corpus_is_built_in)
     ck_assert_uint_eq(corpus.vocabulary.count, 10);
     corpus_free(&corpus);
 }
-END_TEST
 
-START_TEST(the_option_rows_fit_the_struct)
+TEST(the_option_rows_fit_the_struct)
 {
     CorpusOptions options = {0};
     const Options group = {{corpus_group(&options)}};
@@ -496,10 +454,9 @@ START_TEST(the_option_rows_fit_the_struct)
     free(text);
     options_free_texts(&group);
 }
-END_TEST
 
 /* The published sizes of the Penn Treebank; skipped without it. */
-START_TEST(penn_treebank_has_its_known_sizes)
+TEST(penn_treebank_has_its_known_sizes)
 {
     const char *place = getenv("PTB_DIR");
     if (!place)
@@ -514,33 +471,4 @@ START_TEST(penn_treebank_has_its_known_sizes)
     vocabulary_expect_round_trip(&corpus.vocabulary);
     corpus_free(&corpus);
     free(name);
-}
-END_TEST
-
-Suite *corpus_suite(void)
-{
-    Suite *suite = suite_create("corpus");
-    TCase *tests = tcase_create("corpus");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, one_file_is_split_by_lines);
-    tcase_add_test(tests, separate_split_files_take_precedence);
-    tcase_add_test(tests, empty_corpora_are_refused);
-    tcase_add_test(tests, validation_texts_must_not_be_empty);
-    tcase_add_test(tests, an_empty_gzip_file_is_an_empty_corpus);
-    tcase_add_test(tests, binary_files_need_the_byte_tokenizer);
-    tcase_add_test(tests, long_lines_are_split_by_bytes);
-    tcase_add_test(tests, carriage_returns_alone_end_no_line);
-    tcase_add_test(tests, endless_words_are_refused_with_a_reason);
-    tcase_add_test(tests, trimming_strips_white_space_of_lines);
-    tcase_add_test(tests, loading_a_large_text_is_announced);
-    tcase_add_test(tests, bits_per_byte_do_not_depend_on_the_tokens);
-    tcase_add_test(tests, vocabularies_may_be_large);
-    tcase_add_test(tests, line_ends_of_every_kind_are_one_token);
-    tcase_add_test(tests, a_given_vocabulary_is_kept);
-    tcase_add_test(tests, three_split_files_are_loaded);
-    tcase_add_test(tests, the_toy_corpus_is_built_in);
-    tcase_add_test(tests, the_option_rows_fit_the_struct);
-    tcase_add_test(tests, penn_treebank_has_its_known_sizes);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

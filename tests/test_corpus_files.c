@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+SUITE("corpus files", .folder = true);
+
 /* Looks for `name` with the test's directory as the data directory; checks parts of the title
  * or the error. */
 static void expect_found(const char *name, const char *valid, const char *title)
@@ -27,32 +29,32 @@ static void expect_not_found(const char *name, const char *part)
     corpus_files_free(&files);
 }
 
-START_TEST(three_split_files_are_found)
+TEST(three_split_files_are_found)
 {
-    char *paths[4], *expected;
+    char *expected;
     expect_not_found("abc.txt", "abc.txt: no such file, nor abc.train.txt");
     expect_not_found("abc.txt", scratch_folder());
     expect_not_found("/abc.txt", "no such file, nor /abc.train.txt (");
     expect_not_found("abc.txt", "the corpus 'toy' is built in");
     expect_not_found("x/wikitext-2.txt", "to download it: data/get wikitext-2)");
-    paths[0] = scratch_put("abc.train.txt", "a\n");
+    const char *train = scratch_put("abc.train.txt", "a\n");
     expect_not_found("abc.txt", "abc.valid.txt: not found in the data folder");
-    paths[1] = scratch_put("abc.valid.txt.gz", "b\n");
+    scratch_put("abc.valid.txt.gz", "b\n");
     expect_not_found("abc.txt", "abc.test.txt: not found in the data folder");
     expect_not_found("abc.txt", "--test FILE");
-    paths[2] = scratch_put("abc.test.txt", "c\n");
+    scratch_put("abc.test.txt", "c\n");
     expect_found("abc.txt", NULL,
                  "abc.train.txt, abc.valid.txt.gz, abc.test.txt in the data folder");
     expect_found("abc.txt.gz", "",
                  "abc.train.txt, abc.valid.txt.gz, abc.test.txt in the data folder");
-    expect_found("abc.txt", paths[0], "abc.train.txt, abc.test.txt in the data folder");
+    expect_found("abc.txt", train, "abc.train.txt, abc.test.txt in the data folder");
     expect_not_found("abc", "abc: no such file, nor abc.train;");
 
     expected = text_format("abc.train.txt, abc.valid.txt.gz, abc.test.txt in %s",
                            scratch_folder());
     char *given = scratch_path("abc.txt");
     expect_found(given, NULL, expected);
-    paths[3] = scratch_put("abc.txt", "one file goes before three\n");
+    scratch_put("abc.txt", "one file goes before three\n");
     expect_found("abc.txt", NULL, "abc.txt in the data folder");
     expect_not_found(
         "/abc.txt",
@@ -61,23 +63,9 @@ START_TEST(three_split_files_are_found)
     expected = text_format("abc.txt in %s", scratch_folder());
     expect_found(given, NULL, expected);
     free(expected);
-    free(given);
-    for (size_t i = 0; i < COUNT(paths); i++)
-        free(paths[i]);
     expect_not_found(scratch_folder(), "directory");
     expect_found("-", NULL, "standard input");
     expect_found("toy", NULL, "the built-in toy language");
-    free(scratch_put("toy", "a real file\n"));
+    scratch_put("toy", "a real file\n");
     expect_found("toy", NULL, "the built-in toy language");
-}
-END_TEST
-
-Suite *corpus_files_suite(void)
-{
-    Suite *suite = suite_create("corpus files");
-    TCase *tests = tcase_create("corpus files");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, three_split_files_are_found);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+SUITE("decay");
+
 enum { ROWS = 64, COLUMNS = 24, WIDER = COLUMNS + 1 };
 
 /* Right-hand sides are random; the column after them must not change. */
@@ -25,7 +27,7 @@ static void check_solution(const real *l, const real *x, size_t rows, bool trans
         }
 }
 
-START_TEST(triangular_systems_are_solved)
+TEST(triangular_systems_are_solved)
 {
     static real l[ROWS * ROWS], x[ROWS * WIDER];
     RandomKey key = random_key(9, RANDOM_TEST, 0);
@@ -45,14 +47,13 @@ START_TEST(triangular_systems_are_solved)
         }
     }
 }
-END_TEST
 
 static void check_close(double value, double exact)
 {
     ck_assert_msg(fabs(value - exact) <= 3e-7 * fabs(exact), "%.9g, not %.9g", value, exact);
 }
 
-START_TEST(logarithms_are_accurate)
+TEST(logarithms_are_accurate)
 {
     for (double x = -80; x < 80; x += 1e-3) {
         real rounded = (real)x;
@@ -68,10 +69,9 @@ START_TEST(logarithms_are_accurate)
     ck_assert(vector_softplus((real)1e6) == (real)1e6);
     ck_assert(isnan(vector_softplus((real)NAN)));
 }
-END_TEST
 
 /* Multiplying by powers of two is exact, on which gla depends. */
-START_TEST(scaled_exponentials_have_the_same_digits)
+TEST(scaled_exponentials_have_the_same_digits)
 {
     for (double x = -80; x < 80; x += 0.01)
         for (int32_t power = -40; power <= 40; power += 8) {
@@ -80,16 +80,4 @@ START_TEST(scaled_exponentials_have_the_same_digits)
             if (fabs(exponent) < 120)
                 ck_assert((double)scaled == ldexp((double)plain_one, power));
         }
-}
-END_TEST
-
-Suite *decay_suite(void)
-{
-    Suite *suite = suite_create("decay");
-    TCase *tests = tcase_create("decay");
-    tcase_add_test(tests, triangular_systems_are_solved);
-    tcase_add_test(tests, logarithms_are_accurate);
-    tcase_add_test(tests, scaled_exponentials_have_the_same_digits);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+SUITE("events", .folder = true);
+
 #define THEN 1700000000.0
 
 /* Compares the array with hexadecimal digits, and frees it. */
@@ -25,25 +27,23 @@ static void check_bytes(unsigned char *bytes, const char *wanted)
     arrfree(bytes);
 }
 
-START_TEST(the_checksum_is_crc32c)
+TEST(the_checksum_is_crc32c)
 {
     ck_assert_uint_eq(events_checksum("123456789", 9), 0xe3069283);
     ck_assert_uint_eq(events_checksum("", 0), 0);
     const unsigned char zeros[32] = {0}; /* from RFC 3720 */
     ck_assert_uint_eq(events_checksum(zeros, 32), 0x8a9136aa);
 }
-END_TEST
 
-START_TEST(an_event_file_begins_with_its_version)
+TEST(an_event_file_begins_with_its_version)
 {
     unsigned char *bytes = NULL;
     events_append_version(&bytes, THEN);
     check_bytes(bytes, "1800000000000000a37f4b220900000040fc54d9411a0d"
                        "627261696e2e4576656e743a32eced8f9d");
 }
-END_TEST
 
-START_TEST(a_scalar_is_a_record)
+TEST(a_scalar_is_a_record)
 {
     unsigned char *bytes = NULL;
     const EventScalar scalar = {"train/loss", 2.5};
@@ -51,7 +51,6 @@ START_TEST(a_scalar_is_a_record)
     check_bytes(bytes, "200000000000000029eda9500900000040fc54d94110012a130a110a0a"
                        "747261696e2f6c6f737315000020402fffcccc");
 }
-END_TEST
 
 /* A record has 12 bytes before the event and 4 after it. */
 static unsigned char *without_frame(unsigned char *bytes)
@@ -64,7 +63,7 @@ static unsigned char *without_frame(unsigned char *bytes)
     return bytes;
 }
 
-START_TEST(steps_are_encoded_as_varints)
+TEST(steps_are_encoded_as_varints)
 {
     unsigned char *bytes = NULL;
     const EventScalar scalars[] = {{"a", 0}, {"b", -1}};
@@ -76,9 +75,8 @@ START_TEST(steps_are_encoded_as_varints)
                                       "0a080a0162"
                                       "15000080bf");
 }
-END_TEST
 
-START_TEST(a_text_is_a_tensor_of_one_string)
+TEST(a_text_is_a_tensor_of_one_string)
 {
     unsigned char *bytes = NULL;
     events_append_text(&bytes, THEN, 2, "t", "hi");
@@ -95,9 +93,8 @@ START_TEST(a_text_is_a_tensor_of_one_string)
                                       "0a060a0474657874"
                                       "2002");
 }
-END_TEST
 
-START_TEST(a_restart_purges_later_steps)
+TEST(a_restart_purges_later_steps)
 {
     unsigned char *bytes = NULL;
     events_append_restart(&bytes, THEN, 21);
@@ -105,7 +102,6 @@ START_TEST(a_restart_purges_later_steps)
                                       "1015"
                                       "3a020801");
 }
-END_TEST
 
 /* --- files --- */
 
@@ -135,7 +131,7 @@ static long long size_of(const char *path)
 }
 
 /* Sessions within one second, or after the clock was set back. */
-START_TEST(later_event_files_have_later_names)
+TEST(later_event_files_have_later_names)
 {
     char *ahead = scratch_put("events.out.tfevents.4000000000.elsewhere.1", "");
     char *last = memory_copy_text(strrchr(ahead, '/') + 1);
@@ -151,11 +147,9 @@ START_TEST(later_event_files_have_later_names)
     }
     ck_assert_uint_eq(scratch_count(), 4);
     free(last);
-    free(ahead);
 }
-END_TEST
 
-START_TEST(written_events_are_on_disk_at_once)
+TEST(written_events_are_on_disk_at_once)
 {
     EventFile file = begin_file();
     Error error;
@@ -167,9 +161,8 @@ START_TEST(written_events_are_on_disk_at_once)
     ck_assert(events_close(&file, &error));
     ck_assert(events_close(&file, &error)); /* already closed */
 }
-END_TEST
 
-START_TEST(a_full_disk_leaves_whole_records)
+TEST(a_full_disk_leaves_whole_records)
 {
     EventFile file = begin_file();
     Error error;
@@ -190,34 +183,12 @@ START_TEST(a_full_disk_leaves_whole_records)
     ck_assert_int_eq(size_of(file.path), 136);
     ck_assert(events_close(&file, &error));
 }
-END_TEST
 
-START_TEST(a_missing_directory_is_an_error)
+TEST(a_missing_directory_is_an_error)
 {
     EventFile file;
     Error error, second;
     ck_assert(!events_create(&file, "/nowhere/at/all", &error));
     ck_says(error, "/nowhere/at/all/events.out.tfevents.");
     ck_assert(events_close(&file, &second));
-}
-END_TEST
-
-Suite *events_suite(void)
-{
-    Suite *suite = suite_create("events");
-    TCase *bytes = tcase_create("bytes"), *files = tcase_create("files");
-    tcase_add_test(bytes, the_checksum_is_crc32c);
-    tcase_add_test(bytes, an_event_file_begins_with_its_version);
-    tcase_add_test(bytes, a_scalar_is_a_record);
-    tcase_add_test(bytes, steps_are_encoded_as_varints);
-    tcase_add_test(bytes, a_text_is_a_tensor_of_one_string);
-    tcase_add_test(bytes, a_restart_purges_later_steps);
-    tcase_add_checked_fixture(files, scratch_make, scratch_remove);
-    tcase_add_test(files, later_event_files_have_later_names);
-    tcase_add_test(files, written_events_are_on_disk_at_once);
-    tcase_add_test(files, a_full_disk_leaves_whole_records);
-    tcase_add_test(files, a_missing_directory_is_an_error);
-    suite_add_tcase(suite, bytes);
-    suite_add_tcase(suite, files);
-    return suite;
 }

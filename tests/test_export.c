@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+SUITE("export", .folder = true);
+
 /* --- directories --- */
 
 static bool write_folder(const char *path, bool commit, Error *error)
@@ -30,13 +32,12 @@ static bool write_folder(const char *path, bool commit, Error *error)
     return true;
 }
 
-START_TEST(an_export_directory_is_complete_or_absent)
+TEST(an_export_directory_is_complete_or_absent)
 {
     static const char *const names[] = {"new", "empty", "slashed//"};
     Error error;
     char *empty = scratch_path("empty");
     ck_assert_int_eq(mkdir(empty, 0777), 0);
-    free(empty);
     for (size_t i = 0; i < COUNT(names); i++) {
         char *path = scratch_path(names[i]), *bytes, *two = file_join(path, "two");
         size_t size, before = scratch_count();
@@ -47,13 +48,11 @@ START_TEST(an_export_directory_is_complete_or_absent)
         ck_assert(file_read(two, 1, &bytes, &size, &error));
         ck_assert_str_eq(bytes, "2");
         free(bytes);
-        free(path);
         free(two);
     }
 }
-END_TEST
 
-START_TEST(an_existing_directory_is_not_replaced)
+TEST(an_existing_directory_is_not_replaced)
 {
     Error error;
     char *folder = scratch_path("full"), *file = scratch_path("full/mine");
@@ -64,16 +63,12 @@ START_TEST(an_existing_directory_is_not_replaced)
     ck_assert(!write_folder(file, true, &error));
     support_check_error(&error, file, "not there yet");
     ck_assert_uint_eq(scratch_count(), 2);
-    free(file);
     file = scratch_path("nowhere/folder");
     ck_assert(!write_folder(file, true, &error));
     support_check_error(&error, file, "No such file");
-    free(file);
-    free(folder);
 }
-END_TEST
 
-START_TEST(a_directory_made_meanwhile_is_not_replaced)
+TEST(a_directory_made_meanwhile_is_not_replaced)
 {
     Error error;
     ExportFolder folder;
@@ -86,10 +81,7 @@ START_TEST(a_directory_made_meanwhile_is_not_replaced)
     support_check_error(&error, path, "another process has made it meanwhile");
     ck_assert(file_exists(file));
     ck_assert_uint_eq(scratch_count(), 2);
-    free(path);
-    free(file);
 }
-END_TEST
 
 /* --- which family computes a model --- */
 
@@ -108,7 +100,7 @@ static void check_lacking(const ModelConfig *config, const char *phrase)
     ck_says(lacks, phrase);
 }
 
-START_TEST(families_have_softmax_attention_only)
+TEST(families_have_softmax_attention_only)
 {
     ck_assert_str_eq(attention_find(0)->name, "softmax");
     for (size_t kind = 1; attention_find(kind); kind++) {
@@ -119,12 +111,11 @@ START_TEST(families_have_softmax_attention_only)
         check_lacking(&config, attention_find(kind)->name);
     }
 }
-END_TEST
 
 #define LLAMA "pos = rotary\nrms-norm = yes\nact = swiglu\n"
 #define NEOX  "pos = rotary\n"
 
-START_TEST(models_have_their_family_or_a_part_that_it_lacks)
+TEST(models_have_their_family_or_a_part_that_it_lacks)
 {
     static const struct {
         const char *settings, *family, *lacks;
@@ -163,7 +154,6 @@ START_TEST(models_have_their_family_or_a_part_that_it_lacks)
             ck_assert_ptr_eq(family_of(&config, &error), family_find(cases[i].family));
     }
 }
-END_TEST
 
 /* --- files of a model --- */
 
@@ -193,7 +183,6 @@ static void exported_begin(Exported *exported, ModelConfig config)
                   error.text);
     char *path = scratch_path("out");
     ck_assert(export_folder_begin(&exported->folder, path, &error));
-    free(path);
 }
 
 static void exported_end(Exported *exported)
@@ -317,7 +306,7 @@ static void check_config(const Exported *exported, const char *activation)
     json_decref(tree);
 }
 
-START_TEST(gpt2_models_are_exported_for_transformers)
+TEST(gpt2_models_are_exported_for_transformers)
 {
     static const Positions positions[] = {POSITIONS_LEARNED, POSITIONS_SINUSOIDAL,
                                           POSITIONS_NONE, POSITIONS_LEARNED};
@@ -344,7 +333,6 @@ START_TEST(gpt2_models_are_exported_for_transformers)
         exported_end(&exported);
     }
 }
-END_TEST
 
 static void check_layer(const json_t *layer, const ModelConfig *config, size_t index)
 {
@@ -399,7 +387,7 @@ static void check_module(const Exported *exported, const char *kind, const char 
     free(path);
 }
 
-START_TEST(any_model_is_exported_for_transformers)
+TEST(any_model_is_exported_for_transformers)
 {
     size_t activations = 0;
     while (activation_find(activations))
@@ -420,9 +408,8 @@ START_TEST(any_model_is_exported_for_transformers)
         exported_end(&exported);
     }
 }
-END_TEST
 
-START_TEST(any_model_has_a_plain_export)
+TEST(any_model_has_a_plain_export)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         Exported exported;
@@ -451,9 +438,8 @@ START_TEST(any_model_has_a_plain_export)
         exported_end(&exported);
     }
 }
-END_TEST
 
-START_TEST(the_vocabulary_and_settings_are_readable)
+TEST(the_vocabulary_and_settings_are_readable)
 {
     Exported exported;
     Error error;
@@ -473,7 +459,6 @@ START_TEST(the_vocabulary_and_settings_are_readable)
     free(path);
     exported_end(&exported);
 }
-END_TEST
 
 /* --- vocabularies --- */
 
@@ -501,7 +486,6 @@ static void write_vocabulary(const Vocabulary *vocabulary, json_t **tokenizer, j
     ck_assert(file_read(lines, SIZE_MAX / 2, text, &size, &error));
     export_folder_abort(&folder);
     free(lines);
-    free(path);
 }
 
 static const json_t *vocabulary_in(const json_t *tokenizer)
@@ -509,7 +493,7 @@ static const json_t *vocabulary_in(const json_t *tokenizer)
     return json_object_get(json_object_get(tokenizer, "model"), "vocab");
 }
 
-START_TEST(every_token_has_its_id)
+TEST(every_token_has_its_id)
 {
     static const char text[] = "a\\b \"c\" \x01\x7f\t\r \xf0\x9f\x90\xa6 \xef\xbb\xbf!\n<eos>";
     for (size_t kind = TOKENIZER_WORD; kind <= TOKENIZER_CHAR; kind++) {
@@ -540,9 +524,8 @@ START_TEST(every_token_has_its_id)
         free(lines);
     }
 }
-END_TEST
 
-START_TEST(every_byte_has_its_character)
+TEST(every_byte_has_its_character)
 {
     Vocabulary vocabulary = vocabulary_of(TOKENIZER_BYTE, "x", 0, 1);
     json_t *tokenizer, *list;
@@ -563,7 +546,6 @@ START_TEST(every_byte_has_its_character)
     json_decref(list);
     free(lines);
 }
-END_TEST
 
 /* --- examples --- */
 
@@ -586,7 +568,7 @@ static void expect_logits(const Model *model, const int32_t *ids, size_t count,
     pass_free(&pass);
 }
 
-START_TEST(an_example_ends_with_the_next_logits)
+TEST(an_example_ends_with_the_next_logits)
 {
     static const char text[] = "the linnet sings loudly\nsings \xc3\xa9 linnet\n";
     static const int32_t ids[] = {0, 1, 3, 5, 2, 3, 4, 1, 2};
@@ -609,9 +591,8 @@ START_TEST(an_example_ends_with_the_next_logits)
     json_decref(tree);
     exported_end(&exported);
 }
-END_TEST
 
-START_TEST(an_example_must_be_valid_text)
+TEST(an_example_must_be_valid_text)
 {
     static const struct {
         const char *text;
@@ -630,28 +611,4 @@ START_TEST(an_example_must_be_valid_text)
         support_check_error(&error, "a text", cases[i].phrase);
     }
     exported_end(&exported);
-}
-END_TEST
-
-Suite *export_suite(void)
-{
-    Suite *suite = suite_create("export");
-    TCase *tests = tcase_create("export");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, an_export_directory_is_complete_or_absent);
-    tcase_add_test(tests, an_existing_directory_is_not_replaced);
-    tcase_add_test(tests, a_directory_made_meanwhile_is_not_replaced);
-    tcase_add_test(tests, families_have_softmax_attention_only);
-    tcase_add_test(tests, models_have_their_family_or_a_part_that_it_lacks);
-    tcase_add_test(tests, gpt2_models_are_exported_for_transformers);
-    tcase_add_test(tests, any_model_is_exported_for_transformers);
-    tcase_add_test(tests, any_model_has_a_plain_export);
-    tcase_add_test(tests, the_vocabulary_and_settings_are_readable);
-    tcase_add_test(tests, every_token_has_its_id);
-    tcase_add_test(tests, every_byte_has_its_character);
-    tcase_add_test(tests, an_example_ends_with_the_next_logits);
-    tcase_add_test(tests, an_example_must_be_valid_text);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

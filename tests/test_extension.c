@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("extension", .folder = true);
+
 #define RECIPE                                                                           \
     "layers = 1\ndim = 8\nheads = 2\ncontext = 8\nbatch = 4\nlr = 0.1\nlr-floor = 0.1\n" \
     "warmup = 2\ncorpus = toy\nsteps = 10\n"
@@ -59,7 +61,7 @@ static bool extend(Trainer *trainer, const char *path, size_t steps, const char 
     return good;
 }
 
-START_TEST(the_learning_rate_is_that_of_the_new_length)
+TEST(the_learning_rate_is_that_of_the_new_length)
 {
     char *path = save_after(10, "");
     for (size_t kind = 0; schedule_name(kind); kind++) {
@@ -81,9 +83,8 @@ START_TEST(the_learning_rate_is_that_of_the_new_length)
     }
     free(path);
 }
-END_TEST
 
-START_TEST(an_average_of_the_old_length_is_dropped_if_the_new_one_begins_later)
+TEST(an_average_of_the_old_length_is_dropped_if_the_new_one_begins_later)
 {
     static const struct {
         size_t steps;
@@ -102,9 +103,8 @@ START_TEST(an_average_of_the_old_length_is_dropped_if_the_new_one_begins_later)
     }
     free(path);
 }
-END_TEST
 
-START_TEST(a_length_that_is_done_is_refused)
+TEST(a_length_that_is_done_is_refused)
 {
     char *path = save_after(7, "");
     for (size_t steps = 5; steps <= 12; steps++) {
@@ -119,10 +119,9 @@ START_TEST(a_length_that_is_done_is_refused)
     }
     free(path);
 }
-END_TEST
 
 /* settings.conf has it in a comment: a line end would begin a setting. */
-START_TEST(a_history_of_several_lines_becomes_one)
+TEST(a_history_of_several_lines_becomes_one)
 {
     static const char *const keys[] = {"origin", "extended"};
     static const char *const values[] = {"a\nlr = 9", "\x1b[31m"};
@@ -148,18 +147,4 @@ START_TEST(a_history_of_several_lines_becomes_one)
             checkpoint_close(&checkpoint);
         }
     content_free(&content);
-}
-END_TEST
-
-Suite *extension_suite(void)
-{
-    Suite *suite = suite_create("extension");
-    TCase *tests = tcase_create("extension");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, the_learning_rate_is_that_of_the_new_length);
-    tcase_add_test(tests, an_average_of_the_old_length_is_dropped_if_the_new_one_begins_later);
-    tcase_add_test(tests, a_length_that_is_done_is_refused);
-    tcase_add_test(tests, a_history_of_several_lines_becomes_one);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+SUITE("file", .folder = true);
+
 static void check_content(const char *path, const char *content)
 {
     char *bytes;
@@ -24,7 +26,7 @@ static void check_content(const char *path, const char *content)
     free(bytes);
 }
 
-START_TEST(files_are_read_whole_up_to_a_limit)
+TEST(files_are_read_whole_up_to_a_limit)
 {
     char *path = scratch_path("file"), *bytes = NULL;
     size_t size;
@@ -42,11 +44,9 @@ START_TEST(files_are_read_whole_up_to_a_limit)
     ck_assert_uint_eq(size, 0);
     ck_assert_str_eq(bytes, "");
     free(bytes);
-    free(path);
 }
-END_TEST
 
-START_TEST(only_regular_files_are_read)
+TEST(only_regular_files_are_read)
 {
     char *missing = scratch_path("missing"), *pipe = scratch_path("pipe"), *bytes;
     char *here = scratch_path(".");
@@ -61,13 +61,9 @@ START_TEST(only_regular_files_are_read)
     support_check_error(&error, here, "not a regular file");
     ck_assert(file_exists(pipe) && !file_exists(missing));
     ck_assert(file_is_folder(here) && !file_is_folder(pipe));
-    free(missing);
-    free(pipe);
-    free(here);
 }
-END_TEST
 
-START_TEST(files_are_replaced_atomically)
+TEST(files_are_replaced_atomically)
 {
     char *path = scratch_path("file");
     Error error;
@@ -85,11 +81,9 @@ START_TEST(files_are_replaced_atomically)
     file_replace_abort(&file);
     check_content(path, "second");
     ck_assert_uint_eq(scratch_count(), 1);
-    free(path);
 }
-END_TEST
 
-START_TEST(failed_replacement_removes_temporary_file)
+TEST(failed_replacement_removes_temporary_file)
 {
     char *lost = scratch_path("no/such/folder/file"), *taken = scratch_path("taken");
     Error error;
@@ -101,10 +95,7 @@ START_TEST(failed_replacement_removes_temporary_file)
     ck_assert_uint_eq(scratch_count(), 1);
     ck_assert(!file_replace_text("/dev/null", "text", &error)); /* also as root */
     support_check_error(&error, "/dev/null", "not a regular file");
-    free(lost);
-    free(taken);
 }
-END_TEST
 
 /* RLIMIT_FSIZE also applies to the test runner's files, so restore it. */
 static bool replace_within(rlim_t most, const char *path, const char *text, Error *error)
@@ -120,7 +111,7 @@ static bool replace_within(rlim_t most, const char *path, const char *text, Erro
     return good;
 }
 
-START_TEST(full_disk_keeps_the_old_file)
+TEST(full_disk_keeps_the_old_file)
 {
     char *path = scratch_path("file");
     Error error;
@@ -133,11 +124,9 @@ START_TEST(full_disk_keeps_the_old_file)
     check_content(path, "old");
     ck_assert_uint_eq(scratch_count(), 1);
     free(text);
-    free(path);
 }
-END_TEST
 
-START_TEST(sealed_replacement_can_be_read_before_commit)
+TEST(sealed_replacement_can_be_read_before_commit)
 {
     char *path = scratch_path("file");
     FileReplacement file;
@@ -156,9 +145,7 @@ START_TEST(sealed_replacement_can_be_read_before_commit)
     file_replace_abort(&file);
     check_content(path, "new");
     ck_assert_uint_eq(scratch_count(), 1);
-    free(path);
 }
-END_TEST
 
 /* The pid of a process that has exited. */
 static long dead_process(void)
@@ -170,7 +157,7 @@ static long dead_process(void)
     return (long)child;
 }
 
-START_TEST(leftovers_of_dead_processes_are_removed)
+TEST(leftovers_of_dead_processes_are_removed)
 {
     long dead = dead_process(), self = (long)getpid();
     char *gone = text_format("a.%ld.tmp", dead), *ours = text_format("b.%ld.tmp", self);
@@ -178,30 +165,26 @@ START_TEST(leftovers_of_dead_processes_are_removed)
                            "1.tmp", "e.0.tmp"};
     enum { COUNT = sizeof names / sizeof *names };
     for (size_t i = 0; i < COUNT; i++)
-        free(scratch_put(names[i], ""));
+        scratch_put(names[i], "");
     file_remove_leftovers(scratch_folder());
     ck_assert_uint_eq(scratch_count(), COUNT - 1);
     char *path = scratch_path(gone);
     ck_assert(!file_exists(path));
-    free(path);
     free(gone);
     free(ours);
     file_remove_leftovers("/nowhere/at/all");
 }
-END_TEST
 
-START_TEST(leftover_with_own_pid_is_replaced)
+TEST(leftover_with_own_pid_is_replaced)
 {
     char *name = text_format("file.%ld.tmp", (long)getpid()), *path = scratch_path("file");
     Error error;
-    free(scratch_put(name, "a longer text of another process with our number"));
+    scratch_put(name, "a longer text of another process with our number");
     ck_assert_msg(file_replace_text(path, "new", &error), "%s", error.text);
     check_content(path, "new");
     ck_assert_uint_eq(scratch_count(), 1);
     free(name);
-    free(path);
 }
-END_TEST
 
 static void write_until_a_signal(const char *path, int number)
 {
@@ -212,7 +195,7 @@ static void write_until_a_signal(const char *path, int number)
     _exit(1);
 }
 
-START_TEST(a_signal_leaves_no_temporary_file)
+TEST(a_signal_leaves_no_temporary_file)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < COUNT(numbers); i++)
@@ -228,11 +211,9 @@ START_TEST(a_signal_leaves_no_temporary_file)
         ck_assert_uint_eq(scratch_count(), 1);
         check_content(path, "old");
     }
-    free(path);
 }
-END_TEST
 
-START_TEST(files_are_renamed)
+TEST(files_are_renamed)
 {
     char *from = scratch_put("from", "text"), *to = scratch_put("to", "other");
     Error error;
@@ -241,27 +222,4 @@ START_TEST(files_are_renamed)
     ck_assert_uint_eq(scratch_count(), 1);
     ck_assert(!file_rename(from, to, &error));
     support_check_error(&error, from, "cannot rename");
-    free(from);
-    free(to);
-}
-END_TEST
-
-Suite *file_suite(void)
-{
-    Suite *suite = suite_create("file");
-    TCase *tests = tcase_create("file");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, files_are_read_whole_up_to_a_limit);
-    tcase_add_test(tests, only_regular_files_are_read);
-    tcase_add_test(tests, files_are_replaced_atomically);
-    tcase_add_test(tests, failed_replacement_removes_temporary_file);
-    tcase_add_test(tests, full_disk_keeps_the_old_file);
-    tcase_add_test(tests, sealed_replacement_can_be_read_before_commit);
-    tcase_add_test(tests, leftovers_of_dead_processes_are_removed);
-    tcase_add_test(tests, leftover_with_own_pid_is_replaced);
-    tcase_add_test(tests, a_signal_leaves_no_temporary_file);
-    tcase_add_test(tests, files_are_renamed);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+SUITE("forgeries", .folder = true);
+
 typedef struct Forgery {
     const char *what, *phrase;  /* the forgery, and the expected error */
     const char *more;           /* extra settings, which override the true ones */
@@ -158,7 +160,7 @@ static const Forgery forgeries[] = {
     {"no last line end", "the vocabulary:", .words = "the\na\n<eos>\nsings\n<unk>\nx"},
 };
 
-START_TEST(valid_checkpoint_is_accepted)
+LOOP_TEST(valid_checkpoint_is_accepted, 0, COUNT(honest))
 {
     Content content;
     Error error;
@@ -167,9 +169,8 @@ START_TEST(valid_checkpoint_is_accepted)
     ck_assert_msg(content_use(content.path, &error), "%s: %s", honest[_i].what, error.text);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(forged_checkpoint_is_rejected)
+LOOP_TEST(forged_checkpoint_is_rejected, 0, COUNT(forgeries))
 {
     const Forgery *forgery = &forgeries[_i];
     Content content;
@@ -179,17 +180,4 @@ START_TEST(forged_checkpoint_is_rejected)
     ck_assert_msg(!content_use(content.path, &error), "%s: it was taken", forgery->what);
     support_check_error(&error, content.path, forgery->phrase);
     content_free(&content);
-}
-END_TEST
-
-Suite *forgeries_suite(void)
-{
-    Suite *suite = suite_create("forgeries");
-    TCase *tests = tcase_create("forgeries");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_loop_test(tests, valid_checkpoint_is_accepted, 0, COUNT(honest));
-    tcase_add_loop_test(tests, forged_checkpoint_is_rejected, 0, COUNT(forgeries));
-    suite_add_tcase(suite, tests);
-    return suite;
 }

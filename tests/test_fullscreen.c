@@ -15,6 +15,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+SUITE("fullscreen");
+
 static const char shows_page[] = "\033[?1049h", hides_page[] = "\033[?1049l",
                   shows_cursor[] = "\033[?25h", wraps[] = "\033[?7h";
 
@@ -126,7 +128,7 @@ static void interrupt_twice(void)
         raise(SIGINT);
 }
 
-START_TEST(the_terminal_is_restored)
+TEST(the_terminal_is_restored)
 {
     const struct {
         void (*act)(void);
@@ -151,7 +153,6 @@ START_TEST(the_terminal_is_restored)
         free(text);
     }
 }
-END_TEST
 
 /* --- drawing --- */
 
@@ -188,7 +189,7 @@ static size_t count_of(const char *text, const char *part)
     return count;
 }
 
-START_TEST(only_changed_lines_are_redrawn)
+TEST(only_changed_lines_are_redrawn)
 {
     int status;
     bool echo;
@@ -202,7 +203,6 @@ START_TEST(only_changed_lines_are_redrawn)
     ck_assert_uint_eq(count_of(text, "\033[?2026h"), 3);
     free(text);
 }
-END_TEST
 
 static void draw_after_resizing(void)
 {
@@ -222,7 +222,7 @@ static void draw_after_resizing(void)
     free_lines(lines);
 }
 
-START_TEST(a_resized_terminal_is_redrawn)
+TEST(a_resized_terminal_is_redrawn)
 {
     int status;
     bool echo;
@@ -232,7 +232,6 @@ START_TEST(a_resized_terminal_is_redrawn)
     ck_assert_uint_eq(count_of(text, "\033[2J\033[1;1Hline"), 2);
     free(text);
 }
-END_TEST
 
 static void look_at_sizes(void)
 {
@@ -249,24 +248,10 @@ static void look_at_sizes(void)
     fullscreen_leave();
 }
 
-START_TEST(absurd_sizes_are_bounded)
+TEST(absurd_sizes_are_bounded)
 {
     int status;
     bool echo;
     free(perform(look_at_sizes, &status, &echo));
     ck_assert_int_eq(status, 0);
-}
-END_TEST
-
-Suite *fullscreen_suite(void)
-{
-    Suite *suite = suite_create("fullscreen");
-    TCase *tests = tcase_create("fullscreen");
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, the_terminal_is_restored);
-    tcase_add_test(tests, only_changed_lines_are_redrawn);
-    tcase_add_test(tests, a_resized_terminal_is_redrawn);
-    tcase_add_test(tests, absurd_sizes_are_bounded);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+SUITE("gguf", .folder = true);
+
 static ModelConfig shaped(const char *settings)
 {
     ModelConfig config = content_config;
@@ -23,7 +25,7 @@ static ModelConfig shaped(const char *settings)
 #define LLAMA "pos = rotary\nrms-norm = yes\nact = swiglu\n"
 #define NEOX  "pos = rotary\nact = gelu\n"
 
-START_TEST(models_that_llama_cpp_does_not_compute_are_refused)
+TEST(models_that_llama_cpp_does_not_compute_are_refused)
 {
     static const struct {
         const char *settings, *phrase;
@@ -44,7 +46,6 @@ START_TEST(models_that_llama_cpp_does_not_compute_are_refused)
         ck_says(lacks, cases[i].phrase);
     }
 }
-END_TEST
 
 /* --- the bytes, read with the code of this test alone --- */
 
@@ -133,13 +134,12 @@ static void check_file(const char *settings, const char *architecture, size_t te
     support_check_error(&error, path, "there is a file already");
     free(bytes.at);
     free(said);
-    free(path);
     loaded_close(&loaded);
     content_free(&content);
     scratch_empty();
 }
 
-START_TEST(gguf_files_have_aligned_tensors)
+TEST(gguf_files_have_aligned_tensors)
 {
     size_t layers = content_config.layers;
     check_file("act = gelu\n", "gpt2", 12 * layers + 4);
@@ -148,9 +148,8 @@ START_TEST(gguf_files_have_aligned_tensors)
     check_file(LLAMA "bias = no\n", "llama", 9 * layers + 2);
     check_file(LLAMA "tied = no\n", "llama", 16 * layers + 3);
 }
-END_TEST
 
-START_TEST(a_refused_model_leaves_no_file)
+TEST(a_refused_model_leaves_no_file)
 {
     Content content;
     LoadedModel loaded;
@@ -162,20 +161,6 @@ START_TEST(a_refused_model_leaves_no_file)
     ck_assert(!export_gguf(&loaded, path, &said, &error));
     support_check_error(&error, content.path, "no activation relu");
     ck_assert(!file_exists(path) && !said);
-    free(path);
     loaded_close(&loaded);
     content_free(&content);
-}
-END_TEST
-
-Suite *gguf_suite(void)
-{
-    Suite *suite = suite_create("gguf");
-    TCase *tests = tcase_create("gguf");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, models_that_llama_cpp_does_not_compute_are_refused);
-    tcase_add_test(tests, gguf_files_have_aligned_tensors);
-    tcase_add_test(tests, a_refused_model_leaves_no_file);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

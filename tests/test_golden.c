@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("golden");
+
 enum { BATCH = 2, LENGTH = 70, VOCABULARY = 11, ROWS = BATCH * LENGTH };
 enum { STEPS = 3, MORE_STEPS = 47 };
 static const char golden_path[] = "tests/golden/values.txt";
@@ -142,7 +144,7 @@ static size_t kind_named(const char *name)
     return kind;
 }
 
-START_TEST(models_match_pytorch)
+TEST(models_match_pytorch)
 {
     FILE *file = fopen(golden_path, "r");
     ck_assert_msg(file != NULL, "no %s: run the tests from linnet's top folder", golden_path);
@@ -160,14 +162,4 @@ START_TEST(models_match_pytorch)
     char rest[2];
     ck_assert_msg(fscanf(file, "%1s", rest) == EOF, "%s goes on", golden_path);
     fclose(file);
-}
-END_TEST
-
-Suite *golden_suite(void)
-{
-    Suite *suite = suite_create("golden");
-    TCase *tests = tcase_create("golden");
-    tcase_add_test(tests, models_match_pytorch);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

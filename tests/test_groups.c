@@ -13,9 +13,11 @@
 #include <stdint.h>
 #include <string.h>
 
+SUITE("groups");
+
 /* --- Student's t --- */
 
-START_TEST(quantiles_agree_with_published_tables)
+TEST(quantiles_agree_with_published_tables)
 {
     static const struct {
         double tails, freedom, t;
@@ -31,11 +33,10 @@ START_TEST(quantiles_agree_with_published_tables)
     ck_assert(isnan(student_quantile(0.05, 0)) && isnan(student_quantile(0, 3)) &&
               isnan(student_quantile(0.05, NAN)));
 }
-END_TEST
 
 /* For any degrees of freedom, the density integrates from 0 to the quantile to half of the
  * probability between the tails. */
-START_TEST(quantiles_agree_with_the_density)
+TEST(quantiles_agree_with_the_density)
 {
     static const double freedoms[] = {1.5, 2.12, 3.7, 11.3};
     enum { STEPS = 200000 };
@@ -49,13 +50,12 @@ START_TEST(quantiles_agree_with_the_density)
         ck_assert_double_eq_tol(sum, 0.475, 1e-8);
     }
 }
-END_TEST
 
 #define SAMPLE(...)                               \
     student_sample((const double[]){__VA_ARGS__}, \
                    sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
 
-START_TEST(a_sample_has_its_mean_and_deviation)
+TEST(a_sample_has_its_mean_and_deviation)
 {
     const Sample four = SAMPLE(4, 2, 8, 6), one = SAMPLE(5), none = student_sample(NULL, 0);
     ck_assert(four.count == 4 && four.mean == 5 && four.low == 2 && four.high == 8);
@@ -65,11 +65,10 @@ START_TEST(a_sample_has_its_mean_and_deviation)
     ck_assert(none.count == 0 && isnan(none.mean) && isnan(none.deviation) && isnan(none.low) &&
               isnan(none.high));
 }
-END_TEST
 
 /* By hand: 1, 2, 3 against 2, 4, 6, 8. Variances 1 and 20/3, squared errors 1/3 and 5/3; 2^2 /
  * ((1/3)^2/2 + (5/3)^2/3) = 4.0755 degrees of freedom. */
-START_TEST(an_interval_agrees_with_welch_by_hand)
+TEST(an_interval_agrees_with_welch_by_hand)
 {
     const Sample a = SAMPLE(1, 2, 3), b = SAMPLE(2, 4, 6, 8), one = SAMPLE(5),
                  flat = SAMPLE(2, 2, 2);
@@ -86,7 +85,6 @@ START_TEST(an_interval_agrees_with_welch_by_hand)
     ck_assert_double_eq_tol(student_mean_reach(a, 0.05), 4.302652730 / sqrt(3), 1e-8);
     ck_assert(isnan(student_mean_reach(one, 0.05)));
 }
-END_TEST
 
 /* --- groups --- */
 
@@ -163,7 +161,7 @@ static void free_runs(RunData runs[RUNS])
         rundata_free(&runs[r]);
 }
 
-START_TEST(runs_that_differ_in_the_seed_are_a_group)
+TEST(runs_that_differ_in_the_seed_are_a_group)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -196,10 +194,9 @@ START_TEST(runs_that_differ_in_the_seed_are_a_group)
     groups_free(groups);
     free_runs(runs);
 }
-END_TEST
 
 /* Empty or equal names are replaced by paths. */
-START_TEST(a_group_is_named_after_what_its_runs_share)
+TEST(a_group_is_named_after_what_its_runs_share)
 {
     static const char *const names[][3] = {
         {"a", "b", "runs/a and 1 more"},
@@ -225,9 +222,8 @@ START_TEST(a_group_is_named_after_what_its_runs_share)
     for (size_t r = 0; r < 2 * PAIRS + 1; r++)
         rundata_free(&runs[r]);
 }
-END_TEST
 
-START_TEST(a_group_has_the_mean_curve_of_its_runs)
+TEST(a_group_has_the_mean_curve_of_its_runs)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -260,11 +256,10 @@ START_TEST(a_group_has_the_mean_curve_of_its_runs)
     groups_free(groups);
     free_runs(runs);
 }
-END_TEST
 
 /* --- test losses --- */
 
-START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
+TEST(a_group_has_the_mean_test_loss_of_its_runs)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -296,10 +291,9 @@ START_TEST(a_group_has_the_mean_test_loss_of_its_runs)
     groups_free(groups);
     free_runs(runs);
 }
-END_TEST
 
 /* Each corpus has a test text of its own, and a protocol. */
-START_TEST(runs_of_each_corpus_have_their_own_test_losses)
+TEST(runs_of_each_corpus_have_their_own_test_losses)
 {
     enum { FEW = 2 };
     RunData runs[] = {make_run("a", "softmax", "1"), make_run("b", "softmax", "1")};
@@ -320,7 +314,6 @@ START_TEST(runs_of_each_corpus_have_their_own_test_losses)
     for (size_t r = 0; r < FEW; r++)
         rundata_free(&runs[r]);
 }
-END_TEST
 
 /* --- sentences --- */
 
@@ -355,7 +348,7 @@ static void check_sentence(RunData *runs, size_t count, const char *sentence)
     groups_free(groups);
 }
 
-START_TEST(differences_are_explained_in_words)
+TEST(differences_are_explained_in_words)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -381,10 +374,9 @@ START_TEST(differences_are_explained_in_words)
     check_sentence(runs, RUNS, "B (1 seed): another corpus");
     free_runs(runs);
 }
-END_TEST
 
 /* Test losses are compared only with seeds on both sides, after the validation losses. */
-START_TEST(test_losses_are_compared_over_seeds_only)
+TEST(test_losses_are_compared_over_seeds_only)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -414,7 +406,6 @@ START_TEST(test_losses_are_compared_over_seeds_only)
     check_sentence(runs, RUNS, "Test loss against A");
     free_runs(runs);
 }
-END_TEST
 
 /* --- Markdown --- */
 
@@ -444,7 +435,7 @@ static void check_markdown(const RunData *runs, size_t count, const char *expect
 
 /* Two seeds whose confidence interval is +-0.01 nats: +-1.01 at a perplexity of 100. For the
  * difference of two such groups it is 4.30265 sqrt(2) times the deviation of one seed. */
-START_TEST(the_markdown_table_has_intervals)
+TEST(the_markdown_table_has_intervals)
 {
     const double off = 0.01 / 12.706204736, middle = log(100);
     RunData runs[] = {make_run("a1", "softmax", "1"), make_run("a2", "softmax", "2"),
@@ -491,10 +482,9 @@ START_TEST(the_markdown_table_has_intervals)
     for (size_t r = 0; r < COUNT; r++)
         rundata_free(&runs[r]);
 }
-END_TEST
 
 /* Without comparable losses in two groups, there is no comparison. */
-START_TEST(the_markdown_table_compares_comparable_losses_only)
+TEST(the_markdown_table_compares_comparable_losses_only)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -515,10 +505,9 @@ START_TEST(the_markdown_table_compares_comparable_losses_only)
     free(text);
     free_runs(runs);
 }
-END_TEST
 
 /* Odd names of directories and settings. */
-START_TEST(the_markdown_table_escapes_names)
+TEST(the_markdown_table_escapes_names)
 {
     static const struct {
         const char *name, *expected;
@@ -544,10 +533,9 @@ START_TEST(the_markdown_table_escapes_names)
         rundata_free(&run);
     }
 }
-END_TEST
 
 /* A diverged run is never the best, even if it was for a while, and is named. */
-START_TEST(a_diverged_run_is_never_the_best)
+TEST(a_diverged_run_is_never_the_best)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -584,7 +572,6 @@ START_TEST(a_diverged_run_is_never_the_best)
     groups_free(groups);
     free_runs(runs);
 }
-END_TEST
 
 /* --- bits per byte --- */
 
@@ -609,7 +596,7 @@ static void make_words_and_bytes(RunData runs[RUNS])
 }
 
 /* Also their tests, and the epochs of --reach. */
-START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
+TEST(runs_with_other_tokens_compare_in_bits_per_byte)
 {
     RunData runs[RUNS];
     make_words_and_bytes(runs);
@@ -651,10 +638,9 @@ START_TEST(runs_with_other_tokens_compare_in_bits_per_byte)
     comparison_free(&all);
     free_runs(runs);
 }
-END_TEST
 
 /* Runs of earlier versions, or one of them, do not know their bits per byte. */
-START_TEST(losses_compare_within_a_tokenizer_where_bits_are_unknown)
+TEST(losses_compare_within_a_tokenizer_where_bits_are_unknown)
 {
     RunData runs[RUNS];
     make_words_and_bytes(runs);
@@ -669,10 +655,9 @@ START_TEST(losses_compare_within_a_tokenizer_where_bits_are_unknown)
     ck_assert(!runs[0].by_bits && !runs[1].by_bits && !groups_same_scale(&runs[0], &runs[1]));
     free_runs(runs);
 }
-END_TEST
 
 /* A run with --init may have the tokenizer of another run, which its settings do not show. */
-START_TEST(known_vocabularies_decide_whether_tokens_differ)
+TEST(known_vocabularies_decide_whether_tokens_differ)
 {
     RunData runs[RUNS];
     make_words_and_bytes(runs);
@@ -690,9 +675,8 @@ START_TEST(known_vocabularies_decide_whether_tokens_differ)
         runs[r].vocabulary = NULL;
     free_runs(runs);
 }
-END_TEST
 
-START_TEST(the_origin_and_extensions_of_runs_are_told)
+TEST(the_origin_and_extensions_of_runs_are_told)
 {
     RunData runs[RUNS];
     make_runs(runs);
@@ -710,9 +694,8 @@ START_TEST(the_origin_and_extensions_of_runs_are_told)
     groups_free(groups);
     free_runs(runs);
 }
-END_TEST
 
-START_TEST(notes_name_unknown_words_and_parts)
+TEST(notes_name_unknown_words_and_parts)
 {
     RunData runs[RUNS];
     make_words_and_bytes(runs);
@@ -744,33 +727,4 @@ START_TEST(notes_name_unknown_words_and_parts)
     chart_free(&chart);
     comparison_free(&all);
     free_runs(runs);
-}
-END_TEST
-
-Suite *groups_suite(void)
-{
-    Suite *suite = suite_create("groups");
-    TCase *tests = tcase_create("groups");
-    tcase_add_test(tests, quantiles_agree_with_published_tables);
-    tcase_add_test(tests, quantiles_agree_with_the_density);
-    tcase_add_test(tests, a_sample_has_its_mean_and_deviation);
-    tcase_add_test(tests, an_interval_agrees_with_welch_by_hand);
-    tcase_add_test(tests, runs_that_differ_in_the_seed_are_a_group);
-    tcase_add_test(tests, a_group_is_named_after_what_its_runs_share);
-    tcase_add_test(tests, a_group_has_the_mean_curve_of_its_runs);
-    tcase_add_test(tests, a_group_has_the_mean_test_loss_of_its_runs);
-    tcase_add_test(tests, runs_of_each_corpus_have_their_own_test_losses);
-    tcase_add_test(tests, differences_are_explained_in_words);
-    tcase_add_test(tests, test_losses_are_compared_over_seeds_only);
-    tcase_add_test(tests, the_markdown_table_has_intervals);
-    tcase_add_test(tests, the_markdown_table_compares_comparable_losses_only);
-    tcase_add_test(tests, the_markdown_table_escapes_names);
-    tcase_add_test(tests, a_diverged_run_is_never_the_best);
-    tcase_add_test(tests, runs_with_other_tokens_compare_in_bits_per_byte);
-    tcase_add_test(tests, losses_compare_within_a_tokenizer_where_bits_are_unknown);
-    tcase_add_test(tests, known_vocabularies_decide_whether_tokens_differ);
-    tcase_add_test(tests, the_origin_and_extensions_of_runs_are_told);
-    tcase_add_test(tests, notes_name_unknown_words_and_parts);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("hints", .folder = true);
+
 /* The hint for a text that is training, validation and test text at once, unless another one is
  * given for the latter two. expected: a part of it; NULL: there must be none. */
 static void expect_hint(size_t tokenizer, const char *text, const char *other,
@@ -26,8 +28,6 @@ static void expect_hint(size_t tokenizer, const char *text, const char *other,
         ck_assert_msg(strstr(hint, expected) != NULL, "'%s' has no '%s'", hint, expected);
     free(hint);
     corpus_free(&corpus);
-    free(train);
-    free(rest);
 }
 
 /* Words w0 to w(count - 1) in lines of ten, each with this after it. */
@@ -41,7 +41,7 @@ static char *words(int count, const char *after)
 
 enum { MILLION = 1000000 };
 
-START_TEST(ordinary_texts_get_no_hint)
+TEST(ordinary_texts_get_no_hint)
 {
     char *text = words(1000, " ");
     expect_hint(TOKENIZER_WORD, text, NULL, MILLION, NULL);
@@ -51,9 +51,8 @@ START_TEST(ordinary_texts_get_no_hint)
     expect_hint(TOKENIZER_WORD, "a b\nc d\n", "e f\ng h\n", MILLION, NULL); /* tiny */
     free(text);
 }
-END_TEST
 
-START_TEST(texts_without_blanks_are_noticed)
+TEST(texts_without_blanks_are_noticed)
 {
     const char *text =
         "thisisonelongwordofverymanyletters\nandanotheronewhichisofthesamekind\n";
@@ -68,9 +67,8 @@ START_TEST(texts_without_blanks_are_noticed)
     expect_hint(TOKENIZER_WORDPUNCT, chinese, NULL, MILLION, NULL);
     free(chinese);
 }
-END_TEST
 
-START_TEST(marks_on_words_are_noticed)
+TEST(marks_on_words_are_noticed)
 {
     char *plain = words(1000, " "), *marked = words(900, ", "), *text;
     text = text_format("%s%s", plain, marked);
@@ -85,9 +83,8 @@ START_TEST(marks_on_words_are_noticed)
     free(marked);
     free(plain);
 }
-END_TEST
 
-START_TEST(large_vocabularies_are_noticed)
+TEST(large_vocabularies_are_noticed)
 {
     char *text = words(20000, " ");
     expect_hint(TOKENIZER_WORD, text, NULL, 300000,
@@ -98,9 +95,8 @@ START_TEST(large_vocabularies_are_noticed)
     expect_hint(TOKENIZER_WORDPUNCT, text, NULL, 100 * MILLION, "vocabulary of 70002");
     free(text);
 }
-END_TEST
 
-START_TEST(unknown_words_are_noticed)
+TEST(unknown_words_are_noticed)
 {
     char *text = words(1000, " "), *other = words(1080, " ");
     expect_hint(TOKENIZER_WORD, text, other, MILLION,
@@ -110,19 +106,4 @@ START_TEST(unknown_words_are_noticed)
     expect_hint(TOKENIZER_WORD, text, other, MILLION, NULL);
     free(other);
     free(text);
-}
-END_TEST
-
-Suite *hints_suite(void)
-{
-    Suite *suite = suite_create("hints");
-    TCase *tests = tcase_create("hints");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, ordinary_texts_get_no_hint);
-    tcase_add_test(tests, texts_without_blanks_are_noticed);
-    tcase_add_test(tests, marks_on_words_are_noticed);
-    tcase_add_test(tests, large_vocabularies_are_noticed);
-    tcase_add_test(tests, unknown_words_are_noticed);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

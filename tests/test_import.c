@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("import", TENSOR_FILE);
+
 /* --- numbers --- */
 
 enum { HALVES = 1 << 16 };
@@ -65,7 +67,7 @@ static const struct {
     int exponent_bits;
 } half_types[] = {{"F16", 5}, {"BF16", 8}};
 
-START_TEST(every_number_of_16_bits_is_read_exactly)
+TEST(every_number_of_16_bits_is_read_exactly)
 {
     static uint16_t halves[HALVES];
     static real values[HALVES];
@@ -86,9 +88,8 @@ START_TEST(every_number_of_16_bits_is_read_exactly)
         }
     }
 }
-END_TEST
 
-START_TEST(numbers_of_16_bits_that_are_not_finite_are_refused)
+TEST(numbers_of_16_bits_that_are_not_finite_are_refused)
 {
     for (size_t type = 0; type < COUNT(half_types); type++)
         for (unsigned half = 0; half < HALVES; half += 61) {
@@ -101,9 +102,8 @@ START_TEST(numbers_of_16_bits_that_are_not_finite_are_refused)
                 ck_says(error, "NaN or infinity");
         }
 }
-END_TEST
 
-START_TEST(other_types_of_numbers_are_refused)
+TEST(other_types_of_numbers_are_refused)
 {
     const uint16_t halves[] = {1, 2};
     real values[2];
@@ -111,7 +111,6 @@ START_TEST(other_types_of_numbers_are_refused)
     ck_assert(!load_halves("I16", halves, 2, values, &error));
     ck_says(error, "dtype I16; linnet reads F32, F16 and BF16");
 }
-END_TEST
 
 /* --- families --- */
 
@@ -179,7 +178,7 @@ static void check_form(const FamilyForm *form, const char *name, const ModelConf
     param_table_free(&table);
 }
 
-START_TEST(every_tensor_of_a_family_goes_there_and_back)
+TEST(every_tensor_of_a_family_goes_there_and_back)
 {
     for (size_t f = 0; family_at(f); f++) {
         const Family *family = family_at(f);
@@ -188,7 +187,6 @@ START_TEST(every_tensor_of_a_family_goes_there_and_back)
         check_form(&family->gguf, family->llama_cpp, &config);
     }
 }
-END_TEST
 
 static FamilyTensor tensor_of(const char *type, const char *name, size_t rows, size_t columns,
                               const FamilySizes *sizes, size_t part)
@@ -202,7 +200,7 @@ static FamilyTensor tensor_of(const char *type, const char *name, size_t rows, s
 
 /* Two heads of width 4, of which one pair of features rotates: features 0 and 2 in linnet, 0
  * and 1 in GPT-NeoX. Each head has its queries, keys and values side by side. */
-START_TEST(neox_joins_the_parts_of_a_head_and_puts_rotating_features_first)
+TEST(neox_joins_the_parts_of_a_head_and_puts_rotating_features_first)
 {
     enum { HEADS = 2, WIDTH = 4, ROWS = 3 * HEADS * WIDTH };
     static const int wanted[ROWS] = {0, 2, 1, 3, 8,  10, 9,  11, 16, 17, 18, 19,
@@ -218,10 +216,9 @@ START_TEST(neox_joins_the_parts_of_a_head_and_puts_rotating_features_first)
     ck_assert_str_eq(tensor.name, "layers.0.attention.query_key_value.weight");
     ck_assert(tensor.prefixed && tensor.shape[0] == ROWS && tensor.shape[1] == 1);
 }
-END_TEST
 
 /* Four queries share two heads of keys, of width 1, with two inputs. */
-START_TEST(keys_that_queries_share_are_repeated)
+TEST(keys_that_queries_share_are_repeated)
 {
     enum { IN = 2, HEADS = 4, KEYS = 2 };
     const FamilySizes sizes = {HEADS, KEYS, 1, 0};
@@ -235,9 +232,8 @@ START_TEST(keys_that_queries_share_are_repeated)
     family_read(&tensor, linnet[0], foreign);
     ck_assert(memcmp(linnet, wanted, sizeof linnet) == 0);
 }
-END_TEST
 
-START_TEST(the_head_has_no_prefix_and_buffers_are_known)
+TEST(the_head_has_no_prefix_and_buffers_are_known)
 {
     const FamilySizes sizes = {1, 1, 1, 0};
     ck_assert(!tensor_of("gpt_neox", "lm_head.weight", 3, 1, &sizes, 0).prefixed);
@@ -250,9 +246,8 @@ START_TEST(the_head_has_no_prefix_and_buffers_are_known)
     ck_assert(!family_is_buffer(family_find("llama"), "h.3.attn.bias"));
     ck_assert_ptr_null(family_find("mamba"));
 }
-END_TEST
 
-START_TEST(every_activation_has_a_name_in_a_family)
+TEST(every_activation_has_a_name_in_a_family)
 {
     for (size_t i = 0; activation_find(i); i++) {
         bool gated = activation_find(i)->inputs == 2;
@@ -264,20 +259,4 @@ START_TEST(every_activation_has_a_name_in_a_family)
         ck_assert_str_eq(family_activation_linnet(family, foreign), name);
         ck_assert_ptr_null(family_activation_foreign(other, name));
     }
-}
-END_TEST
-
-Suite *import_suite(void)
-{
-    Suite *suite = suite_create("import");
-    TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, every_number_of_16_bits_is_read_exactly);
-    tcase_add_test(tests, numbers_of_16_bits_that_are_not_finite_are_refused);
-    tcase_add_test(tests, other_types_of_numbers_are_refused);
-    tcase_add_test(tests, every_tensor_of_a_family_goes_there_and_back);
-    tcase_add_test(tests, neox_joins_the_parts_of_a_head_and_puts_rotating_features_first);
-    tcase_add_test(tests, keys_that_queries_share_are_repeated);
-    tcase_add_test(tests, the_head_has_no_prefix_and_buffers_are_known);
-    tcase_add_test(tests, every_activation_has_a_name_in_a_family);
-    return suite;
 }

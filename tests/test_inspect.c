@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("inspect");
+
 /* --- weights of every kind --- */
 
 enum { LENGTH = 37, LAYERS = 2, HEADS = 2, WIDTH = 8, WORDS = 11 };
@@ -149,7 +151,7 @@ static void check_rows(const Rig *rig, const AttentionKind *kind)
     }
 }
 
-START_TEST(attention_weights_reproduce_the_output_of_the_kind)
+TEST(attention_weights_reproduce_the_output_of_the_kind)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
         for (size_t positions = POSITIONS_LEARNED; positions <= POSITIONS_ROTARY;
@@ -167,7 +169,6 @@ START_TEST(attention_weights_reproduce_the_output_of_the_kind)
             rig_free(&rig);
         }
 }
-END_TEST
 
 /* --- summaries --- */
 
@@ -203,7 +204,7 @@ static void look_free(Look *look)
 
 static const InspectionOptions everything = {.shown = 1000, .guesses = 1000};
 
-START_TEST(predictions_agree_with_the_loss)
+TEST(predictions_agree_with_the_loss)
 {
     Look look;
     look_make(&look, "gated-delta", &everything);
@@ -228,7 +229,6 @@ START_TEST(predictions_agree_with_the_loss)
     }
     look_free(&look);
 }
-END_TEST
 
 /* Row i, column j of a head without cuts. */
 static double weight_at(const Inspection *inspection, size_t head, size_t i, size_t j)
@@ -236,7 +236,7 @@ static double weight_at(const Inspection *inspection, size_t head, size_t i, siz
     return (double)inspection->heads[head].weights[i * LENGTH + j];
 }
 
-START_TEST(hidden_columns_are_summed)
+TEST(hidden_columns_are_summed)
 {
     enum { SHOWN = 5, FIRST = LENGTH - SHOWN };
     const InspectionOptions few = {.shown = SHOWN, .guesses = 2};
@@ -262,9 +262,8 @@ START_TEST(hidden_columns_are_summed)
     look_free(&cut);
     look_free(&all);
 }
-END_TEST
 
-START_TEST(a_layer_and_a_head_can_be_chosen)
+TEST(a_layer_and_a_head_can_be_chosen)
 {
     const InspectionOptions one = {.layer = 2, .head = 1, .shown = 3, .guesses = 1};
     const InspectionOptions heads = {.head = 2, .shown = 3, .guesses = 1};
@@ -278,9 +277,8 @@ START_TEST(a_layer_and_a_head_can_be_chosen)
     ck_assert(look.inspection.heads[1].layer == 1 && look.inspection.heads[1].head == 1);
     look_free(&look);
 }
-END_TEST
 
-START_TEST(entropy_distance_and_order_come_from_the_weights)
+TEST(entropy_distance_and_order_come_from_the_weights)
 {
     Look look;
     look_make(&look, "softmax", &everything);
@@ -303,9 +301,8 @@ START_TEST(entropy_distance_and_order_come_from_the_weights)
                   weight_at(&look.inspection, 1, LENGTH - 1, columns[k - 1]));
     look_free(&look);
 }
-END_TEST
 
-START_TEST(texts_are_cut_at_the_context_length)
+TEST(texts_are_cut_at_the_context_length)
 {
     Look look;
     look_make(&look, "softmax", &everything);
@@ -319,7 +316,6 @@ START_TEST(texts_are_cut_at_the_context_length)
     ck_assert_uint_eq(inspection_limit(&look.rig.small.model), 2048);
     look_free(&look);
 }
-END_TEST
 
 /* --- views --- */
 
@@ -364,7 +360,7 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-START_TEST(control_characters_and_markup_are_escaped)
+TEST(control_characters_and_markup_are_escaped)
 {
     Look look;
     look_make(&look, "gated-delta", &everything);
@@ -385,10 +381,9 @@ START_TEST(control_characters_and_markup_are_escaped)
     free(view_of(print_text, &look.inspection));
     look_free(&look);
 }
-END_TEST
 
 /* A picture has a row for each token, and only the last columns if not all fit. */
-START_TEST(tables_and_pictures_fit_the_screen)
+TEST(tables_and_pictures_fit_the_screen)
 {
     Look look;
     look_make(&look, "delta", &everything);
@@ -410,9 +405,8 @@ START_TEST(tables_and_pictures_fit_the_screen)
     free(text);
     look_free(&look);
 }
-END_TEST
 
-START_TEST(the_json_is_complete)
+TEST(the_json_is_complete)
 {
     const InspectionOptions few = {.shown = 5, .guesses = 2};
     Look look;
@@ -439,26 +433,4 @@ START_TEST(the_json_is_complete)
     json_decref(root);
     free(text);
     look_free(&look);
-}
-END_TEST
-
-Suite *inspect_suite(void)
-{
-    Suite *suite = suite_create("inspect");
-    TCase *weights = tcase_create("weights");
-    tcase_set_timeout(weights, 120);
-    tcase_add_test(weights, attention_weights_reproduce_the_output_of_the_kind);
-    suite_add_tcase(suite, weights);
-    TCase *views = tcase_create("views");
-    tcase_set_timeout(views, 120);
-    tcase_add_test(views, predictions_agree_with_the_loss);
-    tcase_add_test(views, hidden_columns_are_summed);
-    tcase_add_test(views, a_layer_and_a_head_can_be_chosen);
-    tcase_add_test(views, entropy_distance_and_order_come_from_the_weights);
-    tcase_add_test(views, texts_are_cut_at_the_context_length);
-    tcase_add_test(views, control_characters_and_markup_are_escaped);
-    tcase_add_test(views, tables_and_pictures_fit_the_screen);
-    tcase_add_test(views, the_json_is_complete);
-    suite_add_tcase(suite, views);
-    return suite;
 }

@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+SUITE("kernel");
+
 enum {
     MOST_ROWS = KERNEL_ROWS + 3, /* strips are packed by vectors from KERNEL_ROWS + 2 rows on */
     MOST_COLUMNS = KERNEL_COLUMNS + KERNEL_LANES + 1,
@@ -156,27 +158,26 @@ static void each_case(void (*check)(const Case *this, real alpha), unsigned form
     for (size_t m = 1; m <= MOST_ROWS; m++)
         for (size_t n = 1; n <= MOST_COLUMNS; n++)
             for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
-                for (unsigned form = 0; form < 32; form++)
-                    if (!(form & ~forms) && (form & 1 || !(form & 16))) { /* turned if packed */
-                        Case this = {m,        n,        depths[d], form & 1,
-                                     form & 2, form & 4, form & 8,  form & 16};
+                for (unsigned form = 0; form < 16; form++)
+                    if (!(form & ~forms) && (form & 1 || !(form & 8))) { /* turned if packed */
+                        bool at_the_end = (m + n + d) % 2;
+                        Case this = {m,        n,        depths[d],  form & 1,
+                                     form & 2, form & 4, at_the_end, form & 8};
                         check(&this, form & 1 ? 1 : 0.37f);
                     }
 }
 
-START_TEST(products_equal_a_plain_loop)
+TEST(products_equal_a_plain_loop)
 {
-    each_case(check_multiply, 31);
+    each_case(check_multiply, 15);
 }
-END_TEST
 
-START_TEST(inner_products_equal_a_plain_loop)
+TEST(inner_products_equal_a_plain_loop)
 {
-    each_case(check_dots, 12);
+    each_case(check_dots, 4);
 }
-END_TEST
 
-START_TEST(panels_in_place_give_the_same_product)
+TEST(panels_in_place_give_the_same_product)
 {
     enum { DEPTH = 5, COLUMNS = 3 * KERNEL_COLUMNS, STRIDE = COLUMNS + GAP };
     Fenced a = fence(numbers_of(KERNEL_ROWS, DEPTH), true);
@@ -195,10 +196,9 @@ START_TEST(panels_in_place_give_the_same_product)
     unfence(&b);
     unfence(&packed);
 }
-END_TEST
 
 /* The bias lies before a page that nobody may touch. */
-START_TEST(every_row_may_begin_with_the_same_numbers)
+TEST(every_row_may_begin_with_the_same_numbers)
 {
     enum { DEPTH = 5, COLUMNS = KERNEL_COLUMNS + 3 };
     Fenced a = fence(numbers_of(MOST_ROWS, DEPTH), true);
@@ -220,9 +220,8 @@ START_TEST(every_row_may_begin_with_the_same_numbers)
     unfence(&bias);
     unfence(&packed);
 }
-END_TEST
 
-START_TEST(a_transposed_matrix_has_its_numbers_in_their_places)
+TEST(a_transposed_matrix_has_its_numbers_in_their_places)
 {
     enum { MOST = 2 * KERNEL_LANES + 1 };
     for (size_t rows = 1; rows <= MOST; rows++)
@@ -238,26 +237,9 @@ START_TEST(a_transposed_matrix_has_its_numbers_in_their_places)
             unfence(&to);
         }
 }
-END_TEST
 
-START_TEST(the_peak_counts_its_operations)
+TEST(the_peak_counts_its_operations)
 {
     ck_assert_double_eq(kernel_spin(3), 3 * kernel_spin(1));
     ck_assert_double_ge(kernel_spin(1), 2.0 * KERNEL_ROWS * KERNEL_COLUMNS);
-}
-END_TEST
-
-Suite *kernel_suite(void)
-{
-    Suite *suite = suite_create("kernel");
-    TCase *tests = tcase_create("kernel");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, products_equal_a_plain_loop);
-    tcase_add_test(tests, inner_products_equal_a_plain_loop);
-    tcase_add_test(tests, panels_in_place_give_the_same_product);
-    tcase_add_test(tests, every_row_may_begin_with_the_same_numbers);
-    tcase_add_test(tests, a_transposed_matrix_has_its_numbers_in_their_places);
-    tcase_add_test(tests, the_peak_counts_its_operations);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

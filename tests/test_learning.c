@@ -6,11 +6,14 @@
 #include "src/optim/schedule.h"
 #include "src/math/random.h"
 #include "src/math/team.h"
+#include "tests/support.h"
 #include "tests/tests.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+SUITE("learning");
 
 /* --- the optimizer --- */
 
@@ -58,7 +61,7 @@ static void check_adamw(uint64_t first, double decay, double scale)
     }
 }
 
-START_TEST(adamw_matches_its_formula)
+TEST(adamw_matches_its_formula)
 {
     for (size_t threads = 1; threads <= 3; threads += 2) {
         team_start(threads);
@@ -69,7 +72,6 @@ START_TEST(adamw_matches_its_formula)
         team_stop();
     }
 }
-END_TEST
 
 /* One Newton-Schulz iteration of muon.h: X = 3.4445 X + (-4.775 A + 2.0315 A A) X with A = X
  * X^T. */
@@ -145,16 +147,15 @@ static void check_muon(size_t rows, size_t columns, size_t stride)
     free(scratch);
 }
 
-START_TEST(muon_orthogonalises_the_update)
+TEST(muon_orthogonalises_the_update)
 {
     check_muon(1, 1, 1);
     check_muon(24, 24, 24);
     check_muon(16, 64, 192);
     check_muon(64, 16, 20);
 }
-END_TEST
 
-START_TEST(square_sums_use_double)
+TEST(square_sums_use_double)
 {
     enum { N = 100000 };
     static real g[N];
@@ -172,9 +173,8 @@ START_TEST(square_sums_use_double)
     g[0] = (real)INFINITY;
     ck_assert(isinf(gradient_square_sum(g, N)));
 }
-END_TEST
 
-START_TEST(schedules_warm_up_and_decay)
+TEST(schedules_warm_up_and_decay)
 {
     static const struct {
         const char *name;
@@ -205,7 +205,6 @@ START_TEST(schedules_warm_up_and_decay)
     }
     ck_assert_ptr_null(schedule_name(COUNT(expected)));
 }
-END_TEST
 
 /* Checks that a schedule equals `first` until that ends, and then falls from the peak to the
  * floor in each cycle. */
@@ -230,7 +229,7 @@ static void check_cycles(const Schedule *schedule, const Schedule *first)
     ck_assert_uint_eq(schedule_cycles_ended(schedule, start), schedule->cycles + 1);
 }
 
-START_TEST(cycles_fall_from_the_peak_after_the_schedule)
+TEST(cycles_fall_from_the_peak_after_the_schedule)
 {
     for (size_t shape = 0; schedule_name(shape); shape++) {
         Schedule first = {.shape = shape, .warmup = 10, .steps = 60, .floor = 0.1};
@@ -239,10 +238,9 @@ START_TEST(cycles_fall_from_the_peak_after_the_schedule)
         check_cycles(&six, &first);
     }
 }
-END_TEST
 
 /* Lengths that six does not divide, and fewer steps than cycles. */
-START_TEST(added_cycles_leave_the_ends_of_earlier_ones)
+TEST(added_cycles_leave_the_ends_of_earlier_ones)
 {
     Schedule three = {.steps = 9534, .cycles = 3}, six = {.steps = 12712, .cycles = 6};
     for (size_t cycle = 0; cycle <= 3; cycle++)
@@ -256,7 +254,6 @@ START_TEST(added_cycles_leave_the_ends_of_earlier_ones)
         ck_assert_uint_lt(schedule_cycles_ended(&short_one, steps - 1), 11);
     }
 }
-END_TEST
 
 /* --- the head --- */
 
@@ -422,7 +419,7 @@ static void check_head(HeadSizes sizes, double reach, bool with_bias)
     check_taught_head(sizes, reach, with_bias, (HeadTeacher){0});
 }
 
-START_TEST(cross_entropy_matches_reference)
+TEST(cross_entropy_matches_reference)
 {
     check_head((HeadSizes){1, 1, 2, 0}, 2, false);
     check_head((HeadSizes){7, 3, 11, 0}, 2, true);
@@ -430,17 +427,15 @@ START_TEST(cross_entropy_matches_reference)
                true); /* several slices, several tiles of rows */
     check_head((HeadSizes){1100, 2, 70, 0}, 1, false); /* several blocks */
 }
-END_TEST
 
-START_TEST(soft_capped_logits_match_reference)
+TEST(soft_capped_logits_match_reference)
 {
     check_head((HeadSizes){7, 3, 11, 5}, 2, true);
     check_head((HeadSizes){130, 5, 1500, 30}, 4, true);
     check_head((HeadSizes){30, 1, 40, 40}, 100, false); /* all of them at the cap */
 }
-END_TEST
 
-START_TEST(gradients_with_a_teacher_match_reference)
+TEST(gradients_with_a_teacher_match_reference)
 {
     check_taught_head((HeadSizes){7, 3, 11, 0}, 2, true,
                       (HeadTeacher){.width = 4, .share = 0.5});
@@ -451,7 +446,6 @@ START_TEST(gradients_with_a_teacher_match_reference)
     check_taught_head((HeadSizes){30, 1, 40, 0}, 100, false,
                       (HeadTeacher){.width = 3, .share = 0.75});
 }
-END_TEST
 
 /* What is stored of a teacher with a few likely tokens: the gradient is that of the mean of Q.
  */
@@ -518,21 +512,21 @@ static void check_stored(HeadSizes sizes, size_t listed, real share)
     head_rig_free(&rig);
 }
 
-START_TEST(gradients_of_stored_predictions_match_reference)
+TEST(gradients_of_stored_predictions_match_reference)
 {
     check_stored((HeadSizes){7, 3, 11, 0}, 4, (real)0.5);
     check_stored((HeadSizes){130, 5, 1500, 0}, 64, (real)0.25); /* several slices */
     check_stored((HeadSizes){1100, 2, 70, 0}, 70, 1);           /* several blocks; all listed */
 }
-END_TEST
 
 #ifdef LINNET_DOUBLE
 /* (1 - share) loss + share KL(Q || P), less the entropy of Q, which is constant. */
-static double mixed_loss(const HeadRig *rig, long double *z, long double *q)
+static double mixed_loss(void *of)
 {
+    const HeadRig *rig = of;
     const HeadSizes sizes = rig->sizes;
     const HeadTeacher *teacher = &rig->teacher;
-    long double sum = 0;
+    long double z[20], q[20], sum = 0;
     for (size_t row = 0; row < sizes.rows; row++) {
         long double lse = slow_logits(z, rig->x + row * sizes.width, rig->w, rig->b,
                                       sizes.width, sizes.vocabulary, sizes.cap);
@@ -548,40 +542,29 @@ static double mixed_loss(const HeadRig *rig, long double *z, long double *q)
     return (double)sum;
 }
 
-START_TEST(gradients_with_a_teacher_match_central_differences)
+TEST(gradients_with_a_teacher_match_central_differences)
 {
     HeadRig rig;
-    long double z[20], q[20];
-    const double step = 1e-5;
     head_rig_make(&rig, (HeadSizes){8, 3, 20, 12}, 2,
                   (HeadTeacher){.width = 4, .cap = 9, .share = 0.4});
     head_gradients(rig.loss, rig.dx, rig.dw, rig.db, rig.x, rig.w, rig.b, rig.targets,
                    &rig.teacher, rig.sizes, rig.scratch);
-    real *const values[] = {rig.x, rig.w, rig.b}, *const gradients[] = {rig.dx, rig.dw, rig.db};
-    const size_t counts[] = {24, 60, 20};
-    for (size_t k = 0; k < COUNT(values); k++)
-        for (size_t i = 0; i < counts[k]; i++) {
-            double held = values[k][i];
-            values[k][i] = held + step;
-            double above = mixed_loss(&rig, z, q);
-            values[k][i] = held - step;
-            double below = mixed_loss(&rig, z, q);
-            values[k][i] = held;
-            ck_assert_double_eq_tol(gradients[k][i], (above - below) / (2 * step), 1e-8);
-        }
+    const Variable list[] = {{"x", rig.x, rig.dx, 0, 8, 3, 3},
+                             {"w", rig.w, rig.dw, 0, 20, 3, 3},
+                             {"b", rig.b, rig.db, 0, 1, 20, 0}};
+    for (size_t i = 0; i < COUNT(list); i++)
+        check_slopes(&list[i], mixed_loss, &rig, "head");
     head_rig_free(&rig);
 }
-END_TEST
 #endif
 
-START_TEST(huge_logits_do_not_overflow)
+TEST(huge_logits_do_not_overflow)
 {
     check_head((HeadSizes){30, 1, 40, 0}, 100, false); /* logits up to 1e4 and down to -1e4 */
     check_head((HeadSizes){30, 2, 400, 0}, 70, true);
 }
-END_TEST
 
-START_TEST(rows_without_label_are_ignored)
+TEST(rows_without_label_are_ignored)
 {
     HeadRig rig;
     head_rig_make(&rig, (HeadSizes){8, 3, 20, 0}, 2, (HeadTeacher){.width = 2, .share = 0.5});
@@ -598,10 +581,9 @@ START_TEST(rows_without_label_are_ignored)
         ck_assert(rig.db[i] == 0);
     head_rig_free(&rig);
 }
-END_TEST
 
 /* The pass scores fewer rows than it has memory for. */
-START_TEST(fewer_rows_never_need_more_memory)
+TEST(fewer_rows_never_need_more_memory)
 {
     size_t most = 0;
     for (size_t rows = 1; rows < 1100; rows++) {
@@ -609,29 +591,4 @@ START_TEST(fewer_rows_never_need_more_memory)
         ck_assert_uint_ge(reals, most);
         most = reals;
     }
-}
-END_TEST
-
-Suite *learning_suite(void)
-{
-    Suite *suite = suite_create("learning");
-    TCase *tests = tcase_create("learning");
-    tcase_add_test(tests, adamw_matches_its_formula);
-    tcase_add_test(tests, muon_orthogonalises_the_update);
-    tcase_add_test(tests, square_sums_use_double);
-    tcase_add_test(tests, schedules_warm_up_and_decay);
-    tcase_add_test(tests, cycles_fall_from_the_peak_after_the_schedule);
-    tcase_add_test(tests, added_cycles_leave_the_ends_of_earlier_ones);
-    tcase_add_test(tests, cross_entropy_matches_reference);
-    tcase_add_test(tests, soft_capped_logits_match_reference);
-    tcase_add_test(tests, gradients_with_a_teacher_match_reference);
-#ifdef LINNET_DOUBLE
-    tcase_add_test(tests, gradients_with_a_teacher_match_central_differences);
-#endif
-    tcase_add_test(tests, gradients_of_stored_predictions_match_reference);
-    tcase_add_test(tests, huge_logits_do_not_overflow);
-    tcase_add_test(tests, rows_without_label_are_ignored);
-    tcase_add_test(tests, fewer_rows_never_need_more_memory);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

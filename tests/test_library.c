@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+SUITE("library", .folder = true);
+
 enum { TEXTS = 3, COUNT_FED = 13 };
 
 static ModelConfig config_of(size_t kind)
@@ -104,7 +106,7 @@ static void check_scoring(const LoadedModel *loaded, linnet_session *session)
     }
 }
 
-START_TEST(every_kind_has_the_figures_of_the_programs)
+LOOP_TEST(every_kind_has_the_figures_of_the_programs, 0, count_kinds())
 {
     Content content;
     LoadedModel loaded;
@@ -127,9 +129,8 @@ START_TEST(every_kind_has_the_figures_of_the_programs)
     loaded_close(&loaded);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(what_is_not_finite_is_an_error)
+TEST(what_is_not_finite_is_an_error)
 {
     Content content;
     linnet_error why;
@@ -151,7 +152,6 @@ START_TEST(what_is_not_finite_is_an_error)
     linnet_close(model);
     content_free(&content);
 }
-END_TEST
 
 /* The loss of a text that a user of the library computes from logits; at most COUNT_FED tokens.
  */
@@ -176,7 +176,7 @@ static double nats_after(const linnet_model *model, linnet_session *session, int
 }
 
 /* Without a start token of its own, and with each. */
-START_TEST(texts_begin_after_the_start_token)
+LOOP_TEST(texts_begin_after_the_start_token, -1, (int)content_config.vocabulary)
 {
     static const char text[] = "the linnet sings";
     Content content;
@@ -202,9 +202,8 @@ START_TEST(texts_begin_after_the_start_token)
     linnet_close(model);
     content_free(&content);
 }
-END_TEST
 
-START_TEST(settings_are_those_of_the_checkpoint)
+TEST(settings_are_those_of_the_checkpoint)
 {
     Content content;
     linnet_error why;
@@ -215,23 +214,4 @@ START_TEST(settings_are_those_of_the_checkpoint)
     ck_assert_ptr_nonnull(strstr(linnet_settings(model), "tokens = word\n"));
     linnet_close(model);
     content_free(&content);
-}
-END_TEST
-
-Suite *library_suite(void)
-{
-    Suite *suite = suite_create("library");
-    TCase *tests = tcase_create("library");
-    int kinds = 0;
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    while (attention_find((size_t)kinds))
-        kinds++;
-    tcase_add_loop_test(tests, every_kind_has_the_figures_of_the_programs, 0, kinds);
-    tcase_add_loop_test(tests, texts_begin_after_the_start_token, -1,
-                        (int)content_config.vocabulary);
-    tcase_add_test(tests, what_is_not_finite_is_an_error);
-    tcase_add_test(tests, settings_are_those_of_the_checkpoint);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

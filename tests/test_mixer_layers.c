@@ -5,13 +5,14 @@
 #include "src/base/memory.h"
 #include "src/math/random.h"
 #include "src/math/team.h"
+#include "tests/support.h"
 #include "tests/tests.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof *(list))
+SUITE("mixer layers");
 
 static const double near = 100 * REAL_EPSILON;
 
@@ -84,7 +85,7 @@ static double slow_convolution(const Convolution *c, size_t sequence, size_t t, 
                              : slow_silu(h);
 }
 
-START_TEST(the_convolution_is_its_formula)
+TEST(the_convolution_is_its_formula)
 {
     for (size_t s = 0; s < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
@@ -98,7 +99,6 @@ START_TEST(the_convolution_is_its_formula)
         convolution_free(&c);
     }
 }
-END_TEST
 
 /* Runs forward on a sequence in parts of a length, carrying the state. */
 static void in_parts(const Convolution *c, size_t most, real *y, real *state)
@@ -120,7 +120,7 @@ static void in_parts(const Convolution *c, size_t most, real *y, real *state)
     free(part_y);
 }
 
-START_TEST(a_carried_state_is_exact_to_the_bit)
+TEST(a_carried_state_is_exact_to_the_bit)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (size_t most = 1; most <= 6; most += most == 4 ? 2 : 1) {
@@ -136,7 +136,6 @@ START_TEST(a_carried_state_is_exact_to_the_bit)
             convolution_free(&c);
         }
 }
-END_TEST
 
 static void convolution_back(const Convolution *c)
 {
@@ -212,11 +211,10 @@ static void check_headnorm(Headnorm *h)
     }
 }
 
-START_TEST(norm_and_gate_are_their_formulas)
+TEST(norm_and_gate_are_their_formulas)
 {
     for_every_headnorm(check_headnorm);
 }
-END_TEST
 
 static void check_in_place(Headnorm *h)
 {
@@ -230,13 +228,12 @@ static void check_in_place(Headnorm *h)
     ck_assert(!h->z || memcmp(h->dz, h->z, all * sizeof(real)) == 0);
 }
 
-START_TEST(gradients_may_overwrite_their_source)
+TEST(gradients_may_overwrite_their_source)
 {
     for_every_headnorm(check_in_place);
 }
-END_TEST
 
-START_TEST(extreme_numbers_stay_finite)
+TEST(extreme_numbers_stay_finite)
 {
     static const real extremes[] = {0, (real)1e-20, (real)-1e4, (real)1e4};
     for (size_t e = 0; e < COUNT(extremes); e++) {
@@ -250,12 +247,11 @@ START_TEST(extreme_numbers_stay_finite)
         headnorm_free(&h);
     }
 }
-END_TEST
 
 /* --- the head gate --- */
 
 /* Fewer channels than the gate reads, and more; without weights the output is the input. */
-START_TEST(the_head_gate_is_its_formula)
+TEST(the_head_gate_is_its_formula)
 {
     static const HeadgateSizes sizes[] = {{3, 2, 5}, {70, 3, 8}, {1, 1, 1}};
     for (size_t s = 0; s < COUNT(sizes); s++) {
@@ -278,37 +274,10 @@ START_TEST(the_head_gate_is_its_formula)
         free(x), free(u), free(w), free(y), free(factors);
     }
 }
-END_TEST
 
 /* --- gradients --- */
 
 #ifdef LINNET_DOUBLE
-/* An input, and its gradient, which accumulates on `before` if that is set. */
-typedef struct Variable {
-    const char *name;
-    real *at;
-    const real *gradient, *before;
-    size_t count;
-} Variable;
-
-static void check_slopes(Variable x, double (*loss)(const void *layer), const void *layer)
-{
-    const double step = 1e-5;
-    for (size_t i = 0; i < x.count; i++) {
-        real kept = x.at[i];
-        x.at[i] = kept + step;
-        double more = loss(layer);
-        x.at[i] = kept - step;
-        double less = loss(layer);
-        x.at[i] = kept;
-        double numeric = (more - less) / (2 * step);
-        double analytic = x.gradient[i] - (x.before ? x.before[i] : 0);
-        ck_assert_msg(fabs(analytic - numeric) <= 1e-7 + 1e-6 * fabs(numeric),
-                      "d%s[%zu] of %zu is %.9g, should be %.9g", x.name, i, x.count, analytic,
-                      numeric);
-    }
-}
-
 static double product(const real *y, const real *dy, size_t count)
 {
     double sum = 0;
@@ -317,28 +286,29 @@ static double product(const real *y, const real *dy, size_t count)
     return sum;
 }
 
-static double convolution_loss(const void *layer)
+static double convolution_loss(void *layer)
 {
     const Convolution *c = layer;
     convolution_forward(c->y, c->x, c->w, c->sizes, NULL);
     return product(c->y, c->dy, c->all);
 }
 
-START_TEST(gradients_of_the_convolution)
+TEST(gradients_of_the_convolution)
 {
     for (size_t s = 0; s + 1 < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
-        real *before = draw(c.weights, 4);
+        for (size_t i = 0; i < c.weights; i++)
+            c.dw[i] = 1;
         convolution_back(&c);
-        check_slopes((Variable){"x", c.x, c.dx, NULL, c.all}, convolution_loss, &c);
-        check_slopes((Variable){"w", c.w, c.dw, before, c.weights}, convolution_loss, &c);
-        free(before);
+        check_slopes(&(Variable){"x", c.x, c.dx, 0, 1, c.all, 0}, convolution_loss, &c,
+                     "convolution");
+        check_slopes(&(Variable){"w", c.w, c.dw, 1, 1, c.weights, 0}, convolution_loss, &c,
+                     "convolution");
         convolution_free(&c);
     }
 }
-END_TEST
 
-static double headnorm_loss(const void *layer)
+static double headnorm_loss(void *layer)
 {
     const Headnorm *h = layer;
     headnorm_go(h);
@@ -348,21 +318,21 @@ static double headnorm_loss(const void *layer)
 static void check_headnorm_gradients(Headnorm *h)
 {
     size_t columns = h->heads * h->width, all = h->rows * columns;
-    real *before = draw(columns, 8);
+    for (size_t i = 0; h->gain && i < columns; i++)
+        h->dgain[i] = 1;
     headnorm_back(h);
-    check_slopes((Variable){"x", h->x, h->dx, NULL, all}, headnorm_loss, h);
+    check_slopes(&(Variable){"x", h->x, h->dx, 0, 1, all, 0}, headnorm_loss, h, "norm");
     if (h->gain)
-        check_slopes((Variable){"gain", h->gain, h->dgain, before, columns}, headnorm_loss, h);
+        check_slopes(&(Variable){"gain", h->gain, h->dgain, 1, 1, columns, 0}, headnorm_loss, h,
+                     "norm");
     if (h->z)
-        check_slopes((Variable){"z", h->z, h->dz, NULL, all}, headnorm_loss, h);
-    free(before);
+        check_slopes(&(Variable){"z", h->z, h->dz, 0, 1, all, 0}, headnorm_loss, h, "gate");
 }
 
-START_TEST(gradients_of_norm_and_gate)
+TEST(gradients_of_norm_and_gate)
 {
     for_every_headnorm(check_headnorm_gradients);
 }
-END_TEST
 #endif
 
 /* --- threads --- */
@@ -372,7 +342,7 @@ static void check_same(const real *a, const real *b, size_t count)
     ck_assert(memcmp(a, b, count * sizeof *a) == 0);
 }
 
-START_TEST(the_bits_do_not_depend_on_the_threads)
+LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
 {
     Convolution c[2];
     Headnorm h[2];
@@ -397,25 +367,4 @@ START_TEST(the_bits_do_not_depend_on_the_threads)
         convolution_free(&c[i]);
         headnorm_free(&h[i]);
     }
-}
-END_TEST
-
-Suite *mixer_layers_suite(void)
-{
-    Suite *suite = suite_create("mixer layers");
-    TCase *tests = tcase_create("mixer layers");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, the_convolution_is_its_formula);
-    tcase_add_test(tests, a_carried_state_is_exact_to_the_bit);
-    tcase_add_test(tests, norm_and_gate_are_their_formulas);
-    tcase_add_test(tests, gradients_may_overwrite_their_source);
-    tcase_add_test(tests, extreme_numbers_stay_finite);
-    tcase_add_test(tests, the_head_gate_is_its_formula);
-#ifdef LINNET_DOUBLE
-    tcase_add_test(tests, gradients_of_the_convolution);
-    tcase_add_test(tests, gradients_of_norm_and_gate);
-#endif
-    tcase_add_loop_test(tests, the_bits_do_not_depend_on_the_threads, 0, 2);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -3,10 +3,12 @@
 #include "src/math/vector.h"
 #include "tests/tests.h"
 
+SUITE("numbers");
+
 /* --- random numbers --- */
 
 /* Golden values: changing the streams would break reproducibility of old runs. */
-START_TEST(random_streams_match_golden_values)
+TEST(random_streams_match_golden_values)
 {
     RandomKey key = random_key(1, RANDOM_TEST, 2);
     ck_assert_uint_eq(key.bits, 0xc6ad03effa6ce22u);
@@ -14,9 +16,8 @@ START_TEST(random_streams_match_golden_values)
     ck_assert_uint_eq(random_bits(key, 4), 0x5690a76d811eb2beu);
     ck_assert_uint_eq(random_word(key, 5), 0xa3cdb14eu);
 }
-END_TEST
 
-START_TEST(every_purpose_seed_and_step_has_its_own_stream)
+TEST(every_purpose_seed_and_step_has_its_own_stream)
 {
     enum { SEEDS = 3, STEPS = 3, KEYS = (RANDOM_TEST + 1) * SEEDS * STEPS };
     RandomKey keys[KEYS];
@@ -35,9 +36,8 @@ START_TEST(every_purpose_seed_and_step_has_its_own_stream)
         ck_assert(random_uniform(keys[0], i) ==
                   random_uniform(random_key(0, RANDOM_INIT, 0), i));
 }
-END_TEST
 
-START_TEST(uniform_and_normal_numbers_have_their_moments)
+TEST(uniform_and_normal_numbers_have_their_moments)
 {
     enum { N = 200000 };
     RandomKey key = random_key(7, RANDOM_TEST, 0);
@@ -61,7 +61,6 @@ START_TEST(uniform_and_normal_numbers_have_their_moments)
     ck_assert_double_eq_tol(normal[2], 0, 0.03);
     ck_assert_double_eq_tol(normal[3], 3, 0.1);
 }
-END_TEST
 
 /* Chi-squared statistic: sum of (observed - expected)^2 / expected. For uniform data about
  * `cells`, with standard deviation sqrt(2 cells). */
@@ -81,7 +80,7 @@ static void check_fair(const size_t *counts, size_t cells, size_t drawn)
                   cells);
 }
 
-START_TEST(random_words_are_uniform_in_every_byte)
+TEST(random_words_are_uniform_in_every_byte)
 {
     enum { N = 1 << 16, CELLS = 256 };
     for (uint64_t step = 0; step < 20; step++) {
@@ -96,10 +95,9 @@ START_TEST(random_words_are_uniform_in_every_byte)
         }
     }
 }
-END_TEST
 
 /* Dropout masks of different steps, layers or neighbours must be uncorrelated. */
-START_TEST(neighbouring_random_words_are_uncorrelated)
+TEST(neighbouring_random_words_are_uncorrelated)
 {
     enum { N = 1 << 16 };
     for (uint64_t step = 0; step < 20; step++) {
@@ -117,9 +115,8 @@ START_TEST(neighbouring_random_words_are_uncorrelated)
             ck_assert_double_eq_tol((double)agree[i] / N, 0.5, 0.012);
     }
 }
-END_TEST
 
-START_TEST(random_below_is_uniform)
+TEST(random_below_is_uniform)
 {
     enum { N = 60000 };
     RandomKey key = random_key(1, RANDOM_TEST, 9);
@@ -136,9 +133,8 @@ START_TEST(random_below_is_uniform)
     for (uint64_t i = 0; i < 1000; i++)
         ck_assert_uint_lt(random_below(key, i, UINT64_MAX), UINT64_MAX);
 }
-END_TEST
 
-START_TEST(permutations_are_valid_and_uniform)
+TEST(permutations_are_valid_and_uniform)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 1000};
     uint32_t order[1000];
@@ -162,7 +158,6 @@ START_TEST(permutations_are_valid_and_uniform)
     }
     check_fair(counts, ORDERS, N);
 }
-END_TEST
 
 /* --- elementary functions --- */
 
@@ -172,7 +167,7 @@ END_TEST
 #define EXP_ERROR 2e-7
 #endif
 
-START_TEST(exp_is_accurate_to_seven_digits)
+TEST(exp_is_accurate_to_seven_digits)
 {
     enum { STEPS = 4000000 };
     long double worst = 0;
@@ -189,9 +184,8 @@ START_TEST(exp_is_accurate_to_seven_digits)
     ck_assert_msg(worst < EXP_ERROR, "the relative error is %Lg at %.9g", worst, worst_at);
     ck_assert(vector_exp(0) == 1);
 }
-END_TEST
 
-START_TEST(exp_clamps_extreme_arguments)
+TEST(exp_clamps_extreme_arguments)
 {
     ck_assert(isnan(vector_exp((real)NAN)));
     static const double low[] = {-87.5, -88, -100, -1000, -1e30, -INFINITY};
@@ -214,9 +208,8 @@ START_TEST(exp_clamps_extreme_arguments)
                       "exp(%g)", (double)in[i]);
     }
 }
-END_TEST
 
-START_TEST(sigmoid_goes_from_0_to_1)
+TEST(sigmoid_goes_from_0_to_1)
 {
     for (double x = -80; x <= 80; x += 0.37) {
         double exact = 1 / (1 + exp(-(double)(real)x)), value = (double)vector_sigmoid((real)x);
@@ -227,7 +220,6 @@ START_TEST(sigmoid_goes_from_0_to_1)
     ck_assert((double)vector_sigmoid((real)1e30) == 1);
     ck_assert(isnan(vector_sigmoid((real)NAN)));
 }
-END_TEST
 
 #ifdef LINNET_DOUBLE
 #define NORMAL_ERROR    1e-15
@@ -237,7 +229,7 @@ END_TEST
 #define NORMAL_RELATIVE 3e-5 /* exp(-x^2 / 2) amplifies the rounding of its argument */
 #endif
 
-START_TEST(the_normal_distribution_is_accurate_to_six_digits)
+TEST(the_normal_distribution_is_accurate_to_six_digits)
 {
     for (double at = -12; at <= 12; at += 1e-4) {
         real x = (real)at, density;
@@ -254,9 +246,8 @@ START_TEST(the_normal_distribution_is_accurate_to_six_digits)
     ck_assert((double)vector_normal((real)1e30, &density) == 1);
     ck_assert(isnan(vector_normal((real)NAN, &density)));
 }
-END_TEST
 
-START_TEST(sums_and_products_of_vectors_agree_with_plain_loops)
+TEST(sums_and_products_of_vectors_agree_with_plain_loops)
 {
     enum { N = 1003 };
     static real x[N], y[N];
@@ -278,25 +269,4 @@ START_TEST(sums_and_products_of_vectors_agree_with_plain_loops)
     real before = y[5];
     vector_add_scaled(y, x, 2, N);
     ck_assert_double_eq_tol((double)y[5], (double)before + 2 * (double)x[5], REAL_EPSILON * 10);
-}
-END_TEST
-
-Suite *numbers_suite(void)
-{
-    Suite *suite = suite_create("numbers");
-    TCase *tests = tcase_create("numbers");
-    tcase_add_test(tests, random_streams_match_golden_values);
-    tcase_add_test(tests, every_purpose_seed_and_step_has_its_own_stream);
-    tcase_add_test(tests, uniform_and_normal_numbers_have_their_moments);
-    tcase_add_test(tests, random_words_are_uniform_in_every_byte);
-    tcase_add_test(tests, neighbouring_random_words_are_uncorrelated);
-    tcase_add_test(tests, random_below_is_uniform);
-    tcase_add_test(tests, permutations_are_valid_and_uniform);
-    tcase_add_test(tests, exp_is_accurate_to_seven_digits);
-    tcase_add_test(tests, exp_clamps_extreme_arguments);
-    tcase_add_test(tests, the_normal_distribution_is_accurate_to_six_digits);
-    tcase_add_test(tests, sigmoid_goes_from_0_to_1);
-    tcase_add_test(tests, sums_and_products_of_vectors_agree_with_plain_loops);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("observers", .folder = true);
+
 /* --- list --- */
 
 static char *story;
@@ -51,7 +53,7 @@ static const ObserverCalls stepping = {.at = {[RUN_STEPPED] = stepped}},
                            end_only = {.at = {[RUN_ENDED] = ended}};
 static const RunView nothing;
 
-START_TEST(observers_are_called_in_order_until_one_fails)
+TEST(observers_are_called_in_order_until_one_fails)
 {
     Observers observers = {0};
     Error error;
@@ -72,9 +74,8 @@ START_TEST(observers_are_called_in_order_until_one_fails)
     free(story);
     observers_free(&observers);
 }
-END_TEST
 
-START_TEST(every_observer_is_called_at_the_end)
+TEST(every_observer_is_called_at_the_end)
 {
     Observers observers = {0};
     Error error;
@@ -88,10 +89,9 @@ START_TEST(every_observer_is_called_at_the_end)
     free(story);
     observers_free(&observers);
 }
-END_TEST
 
 /* A failed observer may succeed the next time, and does not affect the others. */
-START_TEST(a_failed_observer_is_still_called)
+TEST(a_failed_observer_is_still_called)
 {
     Observers observers = {0};
     Error error;
@@ -114,7 +114,6 @@ START_TEST(a_failed_observer_is_still_called)
     free(story);
     observers_free(&observers);
 }
-END_TEST
 
 /* --- samples --- */
 
@@ -124,7 +123,6 @@ static char *contents(void)
     size_t size;
     Error error;
     ck_assert_msg(file_read(path, 10000, &bytes, &size, &error), "%s", error.text);
-    free(path);
     return bytes;
 }
 
@@ -153,7 +151,7 @@ static void add_sample(Samples *samples, size_t step, const char *text)
     ck_assert(samples_calls.at[RUN_SAMPLED](samples, &run, &error));
 }
 
-START_TEST(samples_are_kept)
+TEST(samples_are_kept)
 {
     Samples samples;
     start(&samples, 0);
@@ -166,9 +164,8 @@ START_TEST(samples_are_kept)
     free(text);
     samples_calls.free(&samples);
 }
-END_TEST
 
-START_TEST(a_resumed_run_drops_samples_it_writes_again)
+TEST(a_resumed_run_drops_samples_it_writes_again)
 {
     static const char before[] = "# step 5, epoch 0.5\none\n# step 10, epoch 1\n # step 99, x\n"
                                  "# step 15, epoch 1.5\nthree\n# step 20, epoch 2\nfour\n";
@@ -178,7 +175,7 @@ START_TEST(a_resumed_run_drops_samples_it_writes_again)
                           before};
     for (size_t i = 0; i < 4; i++) {
         Samples samples;
-        free(scratch_put("samples.txt", before));
+        scratch_put("samples.txt", before);
         start(&samples, steps[i]);
         char *text = contents();
         ck_assert_str_eq(text, kept[i]);
@@ -191,12 +188,11 @@ START_TEST(a_resumed_run_drops_samples_it_writes_again)
         samples_calls.free(&samples);
     }
 }
-END_TEST
 
 /* --- words --- */
 
 /* Lines break between items only; one that is too long has a line of its own. */
-START_TEST(items_fill_lines)
+TEST(items_fill_lines)
 {
     static const struct {
         size_t width;
@@ -214,13 +210,12 @@ START_TEST(items_fill_lines)
         text_lines_free(lines);
     }
 }
-END_TEST
 
 /* --- curves --- */
 
 /* A log of any length is drawn from a limited number of rows, and a resumed run draws the same
  * rows. */
-START_TEST(long_logs_need_no_more_memory)
+TEST(long_logs_need_no_more_memory)
 {
     enum { ROWS = 20000, MOST = 4000 };
     RunView run = {.folder = scratch_folder()};
@@ -248,27 +243,4 @@ START_TEST(long_logs_need_no_more_memory)
     ck_assert_uint_eq(peaks, ROWS / 1000);
     curves_calls.free(&whole);
     curves_calls.free(&resumed);
-    free(path);
-}
-END_TEST
-
-Suite *observers_suite(void)
-{
-    Suite *suite = suite_create("observers");
-    TCase *list = tcase_create("list"), *samples = tcase_create("samples");
-    TCase *curves = tcase_create("curves"), *words = tcase_create("words");
-    tcase_add_test(list, observers_are_called_in_order_until_one_fails);
-    tcase_add_test(list, every_observer_is_called_at_the_end);
-    tcase_add_test(list, a_failed_observer_is_still_called);
-    tcase_add_checked_fixture(samples, scratch_make, scratch_remove);
-    tcase_add_test(samples, samples_are_kept);
-    tcase_add_test(samples, a_resumed_run_drops_samples_it_writes_again);
-    tcase_add_checked_fixture(curves, scratch_make, scratch_remove);
-    tcase_add_test(curves, long_logs_need_no_more_memory);
-    suite_add_tcase(suite, list);
-    suite_add_tcase(suite, samples);
-    tcase_add_test(words, items_fill_lines);
-    suite_add_tcase(suite, curves);
-    suite_add_tcase(suite, words);
-    return suite;
 }

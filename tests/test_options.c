@@ -100,7 +100,9 @@ static void fly_off(void)
     options_free_texts(&groups);
 }
 
-START_TEST(defaults_come_from_the_table)
+SUITE("options", .set_up = hatch, .tear_down = fly_off);
+
+TEST(defaults_come_from_the_table)
 {
     ck_assert_uint_eq(bird.eggs, 4);
     ck_assert_uint_eq(bird.colour, 0);
@@ -110,9 +112,8 @@ START_TEST(defaults_come_from_the_table)
     options_set_defaults(&groups);
     ck_assert_ptr_null(bird.song);
 }
-END_TEST
 
-START_TEST(every_type_accepts_values_in_its_range)
+TEST(every_type_accepts_values_in_its_range)
 {
     Error error;
     ck_assert(options_set(&groups, "eggs", "1", "here", &error) && bird.eggs == 1);
@@ -126,9 +127,8 @@ START_TEST(every_type_accepts_values_in_its_range)
     ck_assert(options_set(&groups, "song", "a = # b", "here", &error));
     ck_assert_str_eq(bird.song, "a = # b");
 }
-END_TEST
 
-START_TEST(every_type_refuses_invalid_values)
+TEST(every_type_refuses_invalid_values)
 {
     static const char *const wrong[][3] = {
         {"eggs", "0", "whole number from 1 to 12"},
@@ -161,7 +161,6 @@ START_TEST(every_type_refuses_invalid_values)
         ck_assert_mem_eq(&bird, &before, sizeof bird);
     }
 }
-END_TEST
 
 /* Parses the words and, if they are valid, applies them. */
 static bool understand(CommandLine *line, Error *error, char **words)
@@ -179,7 +178,7 @@ static bool understand(CommandLine *line, Error *error, char **words)
         "bird", __VA_ARGS__, NULL \
     }
 
-START_TEST(command_lines_are_parsed)
+TEST(command_lines_are_parsed)
 {
     CommandLine line;
     Error error;
@@ -204,9 +203,8 @@ START_TEST(command_lines_are_parsed)
     ck_assert_uint_eq(line.operand_count, 0);
     command_line_free(&line);
 }
-END_TEST
 
-START_TEST(invalid_command_lines_are_explained)
+TEST(invalid_command_lines_are_explained)
 {
     static const struct {
         char *words[4];
@@ -238,9 +236,8 @@ START_TEST(invalid_command_lines_are_explained)
         command_line_free(&line);
     }
 }
-END_TEST
 
-START_TEST(a_distant_option_is_not_suggested)
+TEST(a_distant_option_is_not_suggested)
 {
     CommandLine line;
     Error error;
@@ -248,9 +245,8 @@ START_TEST(a_distant_option_is_not_suggested)
     ck_assert_ptr_null(strstr(error.text, "did you mean"));
     command_line_free(&line);
 }
-END_TEST
 
-START_TEST(files_of_settings_are_read)
+TEST(files_of_settings_are_read)
 {
     Error error;
     const char *text = "# a bird\n\n  eggs=7\r\n\tcolour = red  \nsong = la = la # no comment\n"
@@ -274,9 +270,8 @@ START_TEST(files_of_settings_are_read)
         support_check_error(&error, wrong[i][1], wrong[i][2]);
     }
 }
-END_TEST
 
-START_TEST(written_settings_are_read_back)
+TEST(written_settings_are_read_back)
 {
     static const char *const weights[] = {"0.1", "1e-05", "0.30000000000000004", "100",
                                           "3.0000000000000001e-20"};
@@ -300,9 +295,8 @@ START_TEST(written_settings_are_read_back)
         free(text);
     }
 }
-END_TEST
 
-START_TEST(values_that_settings_files_cannot_hold_are_refused)
+TEST(values_that_settings_files_cannot_hold_are_refused)
 {
     static const char *const wrong[] = {" blank before", "blank behind ", "tab\t", " "};
     Error error;
@@ -310,9 +304,8 @@ START_TEST(values_that_settings_files_cannot_hold_are_refused)
         ck_assert_msg(!options_set(&groups, "song", wrong[i], "here", &error), "'%s' was taken",
                       wrong[i]);
 }
-END_TEST
 
-START_TEST(options_of_kinds_are_listed_separately)
+TEST(options_of_kinds_are_listed_separately)
 {
     OptionLine *lines = options_in_order(&groups);
     const char *heading = NULL;
@@ -328,9 +321,8 @@ START_TEST(options_of_kinds_are_listed_separately)
     free(text);
     arrfree(lines);
 }
-END_TEST
 
-START_TEST(kinds_accept_only_their_own_options)
+TEST(kinds_accept_only_their_own_options)
 {
     const size_t first = offsetof(ModelConfig, kind_options);
     ModelConfig config = {0};
@@ -351,9 +343,8 @@ START_TEST(kinds_accept_only_their_own_options)
         }
     }
 }
-END_TEST
 
-START_TEST(the_option_tables_are_valid)
+TEST(the_option_tables_are_valid)
 {
     Settings settings = {0};
     const Options own = settings_options(&settings);
@@ -375,26 +366,4 @@ START_TEST(the_option_tables_are_valid)
     free(text);
     free(again);
     options_free_texts(&own);
-}
-END_TEST
-
-Suite *options_suite(void)
-{
-    Suite *suite = suite_create("options");
-    TCase *tests = tcase_create("options");
-    tcase_add_checked_fixture(tests, hatch, fly_off);
-    tcase_add_test(tests, defaults_come_from_the_table);
-    tcase_add_test(tests, every_type_accepts_values_in_its_range);
-    tcase_add_test(tests, every_type_refuses_invalid_values);
-    tcase_add_test(tests, command_lines_are_parsed);
-    tcase_add_test(tests, invalid_command_lines_are_explained);
-    tcase_add_test(tests, a_distant_option_is_not_suggested);
-    tcase_add_test(tests, files_of_settings_are_read);
-    tcase_add_test(tests, written_settings_are_read_back);
-    tcase_add_test(tests, values_that_settings_files_cannot_hold_are_refused);
-    tcase_add_test(tests, options_of_kinds_are_listed_separately);
-    tcase_add_test(tests, kinds_accept_only_their_own_options);
-    tcase_add_test(tests, the_option_tables_are_valid);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

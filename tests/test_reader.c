@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+SUITE("reader", .folder = true);
+
 #define MOST_MB ((size_t)8)
 
 static void expect_bytes(const char *path, size_t most_mb, const void *expected, size_t count)
@@ -46,7 +48,6 @@ static void expect_file(const char *name, const void *bytes, size_t size, size_t
 {
     char *path = scratch_put_bytes(name, bytes, size);
     expect_bytes(path, most_mb, expected, count);
-    free(path);
 }
 
 static void expect_refused_file(const char *name, const void *bytes, size_t size,
@@ -54,10 +55,9 @@ static void expect_refused_file(const char *name, const void *bytes, size_t size
 {
     char *path = scratch_put_bytes(name, bytes, size);
     expect_refusal(path, most_mb, part);
-    free(path);
 }
 
-START_TEST(reader_reads_plain_files)
+TEST(reader_reads_plain_files)
 {
     static const char *const texts[] = {"", "\x1f", "x", "two\nlines\n"};
     /* The name alone does not make it gzip. */
@@ -66,9 +66,8 @@ START_TEST(reader_reads_plain_files)
                     strlen(texts[i]));
     expect_file("zeros", "a\0b\0", 4, MOST_MB, "a\0b\0", 4);
 }
-END_TEST
 
-START_TEST(reader_unpacks_members_once)
+TEST(reader_unpacks_members_once)
 {
     enum { LARGE = 300000 };
     char *large = memory_take(LARGE, 1, "a text"), *packed = NULL;
@@ -92,9 +91,8 @@ START_TEST(reader_unpacks_members_once)
     free(packed);
     free(large);
 }
-END_TEST
 
-START_TEST(reader_refuses_every_truncation)
+TEST(reader_refuses_every_truncation)
 {
     char *packed = NULL;
     size_t size = 0, first;
@@ -118,9 +116,8 @@ START_TEST(reader_refuses_every_truncation)
     free(zeros);
     free(packed);
 }
-END_TEST
 
-START_TEST(reader_refuses_damage)
+TEST(reader_refuses_damage)
 {
     enum { CHECKSUM = 8, LENGTH = 4, METHOD = 2 };
     char *packed = NULL;
@@ -147,9 +144,8 @@ START_TEST(reader_refuses_damage)
     free(zero);
     free(packed);
 }
-END_TEST
 
-START_TEST(reader_stops_at_the_cap)
+TEST(reader_stops_at_the_cap)
 {
     enum { MB = 1000000 };
     char *zeros = memory_take(MB + 1, 1, "zeros"), *packed = NULL;
@@ -168,21 +164,17 @@ START_TEST(reader_stops_at_the_cap)
     free(packed);
     free(zeros);
 }
-END_TEST
 
-START_TEST(reader_refuses_anything_but_files)
+TEST(reader_refuses_anything_but_files)
 {
     expect_refusal(scratch_folder(), MOST_MB, "directory");
     char *path = scratch_path("nowhere");
     expect_refusal(path, MOST_MB, "No such file");
-    free(path);
     path = scratch_put("secret", "x");
     ck_assert_int_eq(chmod(path, 0), 0);
     if (access(path, R_OK) != 0) /* root can read everything */
         expect_refusal(path, MOST_MB, "ermission");
-    free(path);
 }
-END_TEST
 
 /* A child process keeps appending to the file. */
 static pid_t append_in_child(const char *path)
@@ -199,7 +191,7 @@ static pid_t append_in_child(const char *path)
 
 /* Reading a growing file would give a text it never had. Reading takes long enough for the
  * child to append; if not, the next attempt will. */
-START_TEST(reader_refuses_a_file_that_grows)
+TEST(reader_refuses_a_file_that_grows)
 {
     enum { SIZE = 1 << 25, ATTEMPTS = 500 };
     char *path = scratch_put("growing", ""), *bytes;
@@ -217,9 +209,7 @@ START_TEST(reader_refuses_a_file_that_grows)
     ck_assert(refused);
     ck_says(error, "growing: changed while it was being read; try again");
     ck_assert_int_eq(unlink(path), 0);
-    free(path);
 }
-END_TEST
 
 /* A child process writes the text into fd, slowly enough to arrive in two pieces. */
 static pid_t write_in_child(const char *path, int fd)
@@ -245,7 +235,6 @@ static void expect_text(const void *bytes, size_t size, const char *expected)
     ck_assert_uint_eq(count, strlen(expected));
     ck_assert_str_eq(text, expected);
     free(text);
-    free(path);
 }
 
 static void expect_no_text(const void *bytes, size_t size, const char *part)
@@ -255,13 +244,12 @@ static void expect_no_text(const void *bytes, size_t size, const char *part)
     Error error = {0};
     ck_assert(!reader_read(path, false, MOST_MB, NULL, &text, &count, &error));
     ck_says(error, part);
-    free(path);
 }
 
 #define EXPECT_TEXT(bytes, expected) expect_text(bytes, sizeof(bytes) - 1, expected)
 #define EXPECT_NO_TEXT(bytes, part)  expect_no_text(bytes, sizeof(bytes) - 1, part)
 
-START_TEST(texts_become_utf8_with_plain_line_ends)
+TEST(texts_become_utf8_with_plain_line_ends)
 {
     EXPECT_TEXT("", "");
     EXPECT_TEXT("a\r\nb\rc\r", "a\nb\rc\r");
@@ -276,9 +264,8 @@ START_TEST(texts_become_utf8_with_plain_line_ends)
                 "\0a\0\r\0\n\x4e\x2d\xd8\x3d\xdc\x26",
                 "a\n\xE4\xB8\xAD\xF0\x9F\x90\xA6");
 }
-END_TEST
 
-START_TEST(what_is_no_text_is_refused_with_its_place)
+TEST(what_is_no_text_is_refused_with_its_place)
 {
     EXPECT_NO_TEXT("a\r\nb\r\ncaf\xe9\n",
                    "text:3: invalid UTF-8 at byte 9; convert the text to "
@@ -306,10 +293,9 @@ START_TEST(what_is_no_text_is_refused_with_its_place)
                    "a\0",
                    "text:1: invalid UTF-16 at byte 2");
 }
-END_TEST
 
 /* Characters and line ends lie across every place where the reader's buffers may end. */
-START_TEST(texts_are_decoded_across_buffers)
+TEST(texts_are_decoded_across_buffers)
 {
     enum { PATTERNS = 50000, SHIFTS = 8 };
     static const char narrow[] = "a\xE4\xB8\xAD\r\n", wide[] = "a\0\x2d\x4e\r\0\n\0";
@@ -334,9 +320,8 @@ START_TEST(texts_are_decoded_across_buffers)
     free(text);
     free(expected);
 }
-END_TEST
 
-START_TEST(reader_reads_pipes)
+TEST(reader_reads_pipes)
 {
     int status, ends[2], before = dup(STDIN_FILENO);
     char *path = scratch_path("fifo");
@@ -345,7 +330,6 @@ START_TEST(reader_reads_pipes)
     expect_bytes(path, MOST_MB, "first second\n", 13);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    free(path);
 
     ck_assert_int_eq(pipe(ends), 0);
     child = write_in_child(NULL, ends[1]);
@@ -356,25 +340,4 @@ START_TEST(reader_reads_pipes)
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
-}
-END_TEST
-
-Suite *reader_suite(void)
-{
-    Suite *suite = suite_create("reader");
-    TCase *tests = tcase_create("reader");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, reader_reads_plain_files);
-    tcase_add_test(tests, reader_unpacks_members_once);
-    tcase_add_test(tests, reader_refuses_every_truncation);
-    tcase_add_test(tests, reader_refuses_damage);
-    tcase_add_test(tests, reader_stops_at_the_cap);
-    tcase_add_test(tests, reader_refuses_anything_but_files);
-    tcase_add_test(tests, reader_refuses_a_file_that_grows);
-    tcase_add_test(tests, texts_become_utf8_with_plain_line_ends);
-    tcase_add_test(tests, what_is_no_text_is_refused_with_its_place);
-    tcase_add_test(tests, texts_are_decoded_across_buffers);
-    tcase_add_test(tests, reader_reads_pipes);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+SUITE("report", .folder = true);
+
 enum { MOST = 100 };
 
 /* A row for every step, with a validation every `every` steps. */
@@ -35,7 +37,7 @@ static const RunLogRow *row_of_step(const RunLogRow *rows, size_t step)
     return NULL;
 }
 
-START_TEST(short_logs_are_not_thinned)
+TEST(short_logs_are_not_thinned)
 {
     for (size_t count = 0; count <= MOST; count += MOST / 4) {
         RunLogRow *rows = make_rows(count, 10), *thin = runchart_thin(rows, MOST);
@@ -46,9 +48,8 @@ START_TEST(short_logs_are_not_thinned)
         arrfree(rows);
     }
 }
-END_TEST
 
-START_TEST(thinned_logs_keep_visible_points)
+TEST(thinned_logs_keep_visible_points)
 {
     enum { COUNT = 100000, HIGH = 31234, LOW = 31235, FAST = 70001, BEST = 50000, GAP = 99000 };
     RunLogRow *rows = make_rows(COUNT, 2);
@@ -68,9 +69,8 @@ START_TEST(thinned_logs_keep_visible_points)
     arrfree(thin);
     arrfree(rows);
 }
-END_TEST
 
-START_TEST(thinned_logs_keep_validations)
+TEST(thinned_logs_keep_validations)
 {
     enum { COUNT = 10000, EVERY = 200 };
     RunLogRow *rows = make_rows(COUNT, EVERY), *thin = runchart_thin(rows, MOST);
@@ -79,7 +79,6 @@ START_TEST(thinned_logs_keep_validations)
     arrfree(thin);
     arrfree(rows);
 }
-END_TEST
 
 /* Writes the page of one run without a log and reads it back; the caller frees. */
 static char *page_of(const char *name, char *setting, char *value)
@@ -106,13 +105,12 @@ static char *page_of(const char *name, char *setting, char *value)
     ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
     ck_assert_uint_eq(strlen(page), size);
     comparison_free(&all);
-    free(path);
     free(run.name);
     arrfree(settings);
     return page;
 }
 
-START_TEST(names_and_settings_cannot_become_markup_in_the_page)
+TEST(names_and_settings_cannot_become_markup_in_the_page)
 {
     char value[] = "</td><script>alert(2)</script>", setting[] = "\"><b>";
     char *page = page_of("</script><script>alert(1)</script>'\"&", setting, value);
@@ -125,9 +123,8 @@ START_TEST(names_and_settings_cannot_become_markup_in_the_page)
     ck_assert_ptr_nonnull(strstr(page, "alert(1)&lt;/script&gt;&#39;&quot;&amp;"));
     free(page);
 }
-END_TEST
 
-START_TEST(invalid_text_is_escaped)
+TEST(invalid_text_is_escaped)
 {
     char value[] = "\x1b[31m", setting[] = "\xff\x01";
     char *page = page_of("\x7f\xc3\x28", setting, value);
@@ -137,19 +134,4 @@ START_TEST(invalid_text_is_escaped)
     ck_assert_ptr_nonnull(strstr(page, "\\xff\\x01"));
     ck_assert_ptr_nonnull(strstr(page, "\\x1b[31m"));
     free(page);
-}
-END_TEST
-
-Suite *report_suite(void)
-{
-    Suite *suite = suite_create("report");
-    TCase *tests = tcase_create("report");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, short_logs_are_not_thinned);
-    tcase_add_test(tests, thinned_logs_keep_visible_points);
-    tcase_add_test(tests, thinned_logs_keep_validations);
-    tcase_add_test(tests, names_and_settings_cannot_become_markup_in_the_page);
-    tcase_add_test(tests, invalid_text_is_escaped);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -11,19 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("rundata", .folder = true);
+
 static Error error;
 
-START_TEST(a_run_directory_is_read)
+TEST(a_run_directory_is_read)
 {
     RunData run;
-    free(scratch_put(
+    scratch_put(
         RUN_SETTINGS,
         "# parameters: 1234567\n# state: 77 bytes\n# entropy floor: 1.5 nats\r\n# hello\n\n"
         "# training text: 90 tokens, 360 bytes\n"
         "# validation text: 50 tokens, 200 bytes, 4 unknown, 7 things\n"
-        " attn=linear \ncorpus = a = b\ndim = 64"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,,,\n"
-                                                       "9,2,90,1.5,0,nan,3.5,1,nan,7,,,,,\n"));
+        " attn=linear \ncorpus = a = b\ndim = 64");
+    scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3 "9,2,90,1.5,0,nan,inf,1,50,,,,,,\n"
+                                                  "9,2,90,1.5,0,nan,3.5,1,nan,7,,,,,\n");
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert_str_eq(run.name, strrchr(scratch_folder(), '/') + 1);
     ck_assert_str_eq(run.attn, "linear");
@@ -63,7 +65,6 @@ START_TEST(a_run_directory_is_read)
     json_decref(json);
     rundata_free(&run);
 }
-END_TEST
 
 /* The best loss of a run that validates on a part of the text: whole is whether it is that of
  * the whole text. */
@@ -72,8 +73,8 @@ static void check_part(const char *part, const char *end, double best, bool whol
     RunData run;
     char *settings = text_format("# validation text: 50 tokens, 200 bytes\n%s", part);
     char *log = text_format("%s" ROW_1 ROW_2 "%s", HEADER, end);
-    free(scratch_put(RUN_SETTINGS, settings));
-    free(scratch_put(RUN_LOG, log));
+    scratch_put(RUN_SETTINGS, settings);
+    scratch_put(RUN_LOG, log);
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     ck_assert(run.best_val_loss == best && run.best_is_part == !whole);
     rundata_free(&run);
@@ -81,7 +82,7 @@ static void check_part(const char *part, const char *end, double best, bool whol
     free(log);
 }
 
-START_TEST(the_whole_text_counts_for_the_last_weights)
+TEST(the_whole_text_counts_for_the_last_weights)
 {
     static const char part[] = "# validation part: 20 tokens\n";
     check_part("", "", 3.125, true);
@@ -91,7 +92,6 @@ START_TEST(the_whole_text_counts_for_the_last_weights)
     check_part(part, "3,1.5,30,0.75,0.001,3,3.5,1,60,9,0.5,20,3.0625,,\n", 3.125, false);
     check_part("# validation part: x tokens\n", "", 3.125, true);
 }
-END_TEST
 
 #define MATCHED "3,1.5,30,0.75,0.01,,3.5,1,60,9,0.5,20,,,0.25\n"
 
@@ -100,8 +100,8 @@ static void check_matching(const char *rows, size_t matched, bool diverged)
 {
     RunData run;
     char *log = text_format("%s%s", HEADER, rows);
-    free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
-    free(scratch_put(RUN_LOG, log));
+    scratch_put(RUN_SETTINGS, "attn = linear\n");
+    scratch_put(RUN_LOG, log);
     ck_assert_msg(rundata_read(&run, scratch_folder(), &error), "%s", error.text);
     const RunLogRow *last = rundata_last_match(&run);
     ck_assert_uint_eq(last ? last->step : 0, matched);
@@ -110,7 +110,7 @@ static void check_matching(const char *rows, size_t matched, bool diverged)
     free(log);
 }
 
-START_TEST(matching_attention_outputs_is_a_stage_of_its_own)
+TEST(matching_attention_outputs_is_a_stage_of_its_own)
 {
     check_matching(ROW_1 ROW_2, 0, false);
     check_matching(ROW_1 ROW_2 MATCHED, 3, false);
@@ -120,7 +120,6 @@ START_TEST(matching_attention_outputs_is_a_stage_of_its_own)
     check_matching(ROW_1 "2,2,40,1,0.01,inf,3.5,1,60,9,0.5,20,,,0.5\n", 2, false);
     check_matching(MATCHED "4,2,40,1,0.01,nan,3.5,1,60,9,0.5,20,,,\n", 3, true);
 }
-END_TEST
 
 static void check_no_run(const char *path, const char *message)
 {
@@ -130,38 +129,21 @@ static void check_no_run(const char *path, const char *message)
     rundata_free(&run);
 }
 
-START_TEST(other_directories_are_refused_with_a_reason)
+TEST(other_directories_are_refused_with_a_reason)
 {
     check_no_run("/nowhere/at/all", "No such file");
     check_no_run(scratch_folder(), "not a run directory: it has no settings.conf");
-    free(scratch_put(RUN_SETTINGS,
-                     "attn = linear\n# parameters: many\n# entropy floor: nan nats\n"));
+    scratch_put(RUN_SETTINGS, "attn = linear\n# parameters: many\n# entropy floor: nan nats\n");
     check_no_run(scratch_folder(), "not a run directory: it has no log.csv");
     char *settings = scratch_path(RUN_SETTINGS);
     check_no_run(settings, "a file; give the folder");
-    free(settings);
-    free(scratch_put(RUN_LOG, HEADER));
+    scratch_put(RUN_LOG, HEADER);
     RunData run;
     ck_assert(rundata_read(&run, scratch_folder(), &error));
     ck_assert(run.parameters == 0 && isnan(run.entropy_floor) && isnan(run.best_val_loss));
     rundata_free(&run);
-    free(scratch_put(RUN_SETTINGS, "attn = linear\nfoo\n"));
+    scratch_put(RUN_SETTINGS, "attn = linear\nfoo\n");
     check_no_run(scratch_folder(), "settings.conf:2: 'foo'");
-    free(scratch_put_bytes(RUN_SETTINGS, "a\0", 2));
+    scratch_put_bytes(RUN_SETTINGS, "a\0", 2);
     check_no_run(scratch_folder(), "zero bytes");
-}
-END_TEST
-
-Suite *rundata_suite(void)
-{
-    Suite *suite = suite_create("rundata");
-    TCase *tests = tcase_create("rundata");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, a_run_directory_is_read);
-    tcase_add_test(tests, the_whole_text_counts_for_the_last_weights);
-    tcase_add_test(tests, matching_attention_outputs_is_a_stage_of_its_own);
-    tcase_add_test(tests, other_directories_are_refused_with_a_reason);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

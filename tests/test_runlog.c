@@ -23,7 +23,6 @@ static Error error;
 
 static void begin(void)
 {
-    scratch_empty();
     log_path = scratch_path("log.csv");
     backup_path = scratch_path("log.csv.bak");
 }
@@ -33,9 +32,9 @@ static void end(void)
     unlink(log_path);
     unlink(backup_path);
     ck_assert_uint_eq(scratch_count(), 0); /* no temporary file is left */
-    free(log_path);
-    free(backup_path);
 }
+
+SUITE("runlog", .folder = true, .set_up = begin, .tear_down = end);
 
 static void write_text(const char *path, const char *text)
 {
@@ -51,7 +50,7 @@ static void check_file(const char *path, const char *expected)
     free(bytes);
 }
 
-START_TEST(a_log_is_read_back_exactly)
+TEST(a_log_is_read_back_exactly)
 {
     const RunLogRow rows[] = {
         {.step = 1,
@@ -101,9 +100,8 @@ START_TEST(a_log_is_read_back_exactly)
     ck_assert(back[3].matches && back[3].match_loss == 0 && isnan(back[3].train_loss));
     arrfree(back);
 }
-END_TEST
 
-START_TEST(a_log_has_the_expected_bytes)
+TEST(a_log_has_the_expected_bytes)
 {
     RunLog log;
     const RunLogRow row = {.val_accuracy = NAN,
@@ -124,9 +122,8 @@ START_TEST(a_log_has_the_expected_bytes)
     ck_assert_ptr_nonnull(strstr(error.text, "there is a log already"));
     check_file(log_path, HEADER "7,1.25,700,0.5,0.001,5.5,,nan,1400,12.5,,,,,\n");
 }
-END_TEST
 
-START_TEST(a_log_cut_anywhere_keeps_its_whole_rows)
+TEST(a_log_cut_anywhere_keeps_its_whole_rows)
 {
     const char whole[] = HEADER ROW_1 ROW_2 ROW_3;
     for (size_t size = 0; size < sizeof whole; size++) {
@@ -140,9 +137,8 @@ START_TEST(a_log_cut_anywhere_keeps_its_whole_rows)
         arrfree(rows);
     }
 }
-END_TEST
 
-START_TEST(hostile_logs_are_refused_with_the_line)
+TEST(hostile_logs_are_refused_with_the_line)
 {
     static const struct {
         const char *text, *message;
@@ -187,7 +183,6 @@ START_TEST(hostile_logs_are_refused_with_the_line)
     ck_assert(!runlog_read(scratch_folder(), &rows, &error));
     ck_assert(!runlog_read(backup_path, &rows, &error)); /* there is none */
 }
-END_TEST
 
 static void reopen(size_t step)
 {
@@ -196,7 +191,7 @@ static void reopen(size_t step)
     ck_assert(runlog_close(&log, &error));
 }
 
-START_TEST(a_reopened_log_drops_later_rows)
+TEST(a_reopened_log_drops_later_rows)
 {
     RunLog log;
     const RunLogRow row = {.step = 2, .val_loss = 9, .has_val_loss = true, .val_accuracy = NAN};
@@ -216,10 +211,9 @@ START_TEST(a_reopened_log_drops_later_rows)
     check_file(log_path, HEADER);
     check_file(backup_path, HEADER ROW_2 ROW_3 ROW_1 "2,0,0,0,0,0,9,0,0,0,0,,,,\n");
 }
-END_TEST
 
 /* Logs of earlier versions stay without the columns that they lack. */
-START_TEST(a_log_keeps_its_columns)
+TEST(a_log_keeps_its_columns)
 {
     static const char *const ends[] = {"", ",peak_mb"}, *const cells[] = {"", ",7"};
     const RunLogRow row = {
@@ -254,9 +248,8 @@ START_TEST(a_log_keeps_its_columns)
         free(header);
     }
 }
-END_TEST
 
-START_TEST(a_damaged_log_begins_again_and_another_file_is_refused)
+TEST(a_damaged_log_begins_again_and_another_file_is_refused)
 {
     RunLog log;
     ck_assert(!runlog_reopen(&log, log_path, 1, &error));
@@ -271,7 +264,6 @@ START_TEST(a_damaged_log_begins_again_and_another_file_is_refused)
     ck_assert(runlog_close(&log, &error)); /* harmless after a failure */
     check_file(log_path, "somebody else's file\n");
 }
-END_TEST
 
 /* Appends on a disk with room for part of the row. */
 static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
@@ -290,7 +282,7 @@ static bool append_to_full_disk(RunLog *log, const RunLogRow *row)
     return good;
 }
 
-START_TEST(rows_wait_while_the_disk_is_full)
+TEST(rows_wait_while_the_disk_is_full)
 {
     RunLog log;
     RunLogRow row = {.step = 1, .val_accuracy = NAN};
@@ -312,9 +304,8 @@ START_TEST(rows_wait_while_the_disk_is_full)
                "1,0,0,0,0,0,,0,0,0,,,,,\n2,0,0,0,0,0,,0,0,0,,,,,\n3,0,0,0,0,0,,0,0,0,,,,,\n"
                "4,0,0,0,0,0,,0,0,0,,,,,\n");
 }
-END_TEST
 
-START_TEST(a_removed_log_is_written_again)
+TEST(a_removed_log_is_written_again)
 {
     RunLog log;
     RunLogRow row = {.step = 1, .val_accuracy = NAN};
@@ -329,24 +320,4 @@ START_TEST(a_removed_log_is_written_again)
     ck_assert(runlog_close(&log, &error));
     check_file(log_path, HEADER
                "1,0,0,0,0,0,,0,0,0,,,,,\n2,0,0,0,0,0,,0,0,0,,,,,\n3,0,0,0,0,0,,0,0,0,,,,,\n");
-}
-END_TEST
-
-Suite *runlog_suite(void)
-{
-    Suite *suite = suite_create("runlog");
-    TCase *tests = tcase_create("runlog");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, a_log_is_read_back_exactly);
-    tcase_add_test(tests, a_log_has_the_expected_bytes);
-    tcase_add_test(tests, a_log_cut_anywhere_keeps_its_whole_rows);
-    tcase_add_test(tests, hostile_logs_are_refused_with_the_line);
-    tcase_add_test(tests, a_reopened_log_drops_later_rows);
-    tcase_add_test(tests, a_log_keeps_its_columns);
-    tcase_add_test(tests, a_damaged_log_begins_again_and_another_file_is_refused);
-    tcase_add_test(tests, rows_wait_while_the_disk_is_full);
-    tcase_add_test(tests, a_removed_log_is_written_again);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-START_TEST(invalid_json_is_refused)
+SUITE("safetensors: hostile headers", TENSOR_FILE);
+
+TEST(invalid_json_is_refused)
 {
     static const struct {
         const char *header, *reason;
@@ -48,9 +50,8 @@ START_TEST(invalid_json_is_refused)
     tensor_put_length(3, "{}\0", 3, 0);
     tensor_refused("a zero byte after the JSON", "not valid JSON");
 }
-END_TEST
 
-START_TEST(invalid_entries_are_refused)
+TEST(invalid_entries_are_refused)
 {
 #define REST "\"shape\":[2],\"data_offsets\":[0,2]}}"
     static const struct {
@@ -104,9 +105,8 @@ START_TEST(invalid_entries_are_refused)
                2); /* unknown keys are ignored */
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
 }
-END_TEST
 
-START_TEST(huge_shapes_are_refused)
+TEST(huge_shapes_are_refused)
 {
     static const struct {
         const char *shape, *reason;
@@ -127,9 +127,8 @@ START_TEST(huge_shapes_are_refused)
         free(header);
     }
 }
-END_TEST
 
-START_TEST(tensors_outside_the_file_or_over_others_are_refused)
+TEST(tensors_outside_the_file_or_over_others_are_refused)
 {
 #define A TENSOR_ENTRY("a", "U8", "[2]", 0, 2)
     const char *two = "{" A "," TENSOR_ENTRY("b", "U8", "[2]", 2, 4) "}";
@@ -156,9 +155,8 @@ START_TEST(tensors_outside_the_file_or_over_others_are_refused)
     Error error;
     ck_assert_msg(tensor_opens(&error), "%s", error.text); /* any order of keys is valid */
 }
-END_TEST
 
-START_TEST(impossible_header_lengths_are_refused)
+TEST(impossible_header_lengths_are_refused)
 {
     static const uint64_t lengths[] = {3, 100, 1 << 21};
     static const uint64_t none[] = {100000000, 1ull << 32, 1ull << 63, UINT64_MAX - 7,
@@ -188,9 +186,8 @@ START_TEST(impossible_header_lengths_are_refused)
     tensor_put_bytes("", 0);
     tensor_refused("an empty file", "not a safetensors file");
 }
-END_TEST
 
-START_TEST(too_many_tensors_are_refused)
+TEST(too_many_tensors_are_refused)
 {
     const size_t widest = 96;
     char *header = memory_take(SAFETENSORS_MOST_TENSORS + 1, widest, "a test");
@@ -208,7 +205,6 @@ START_TEST(too_many_tensors_are_refused)
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
     free(header);
 }
-END_TEST
 
 /* --- cost of rejection --- */
 
@@ -237,7 +233,7 @@ static char *repeat(const char *start, const char *piece, const char *end, size_
     return header;
 }
 
-START_TEST(refusals_are_cheap)
+TEST(refusals_are_cheap)
 {
     static const struct {
         const char *start, *piece, *end, *reason;
@@ -268,10 +264,9 @@ START_TEST(refusals_are_cheap)
         free(header);
     }
 }
-END_TEST
 
 /* Many overlapping tensors would amplify a small file. */
-START_TEST(many_tensors_in_one_place_are_refused)
+TEST(many_tensors_in_one_place_are_refused)
 {
     char *header = repeat("{",
                           "\"%x\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},",
@@ -280,10 +275,9 @@ START_TEST(many_tensors_in_one_place_are_refused)
     tensor_refused("many tensors in one place", "an overlap with");
     free(header);
 }
-END_TEST
 
 /* Names are never used as paths; messages show a truncated name. */
-START_TEST(names_of_any_kind_are_only_names)
+TEST(names_of_any_kind_are_only_names)
 {
     static const char *const names[] = {"../../etc/passwd", "/etc/passwd", "..", "a/b", "%s%n",
                                         "h.0.weight ",      "\xc2\xa0"};
@@ -308,21 +302,4 @@ START_TEST(names_of_any_kind_are_only_names)
         free(header);
     }
     free(long_name);
-}
-END_TEST
-
-Suite *safetensors_hostile_suite(void)
-{
-    Suite *suite = suite_create("safetensors: hostile headers");
-    TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, invalid_json_is_refused);
-    tcase_add_test(tests, invalid_entries_are_refused);
-    tcase_add_test(tests, huge_shapes_are_refused);
-    tcase_add_test(tests, tensors_outside_the_file_or_over_others_are_refused);
-    tcase_add_test(tests, impossible_header_lengths_are_refused);
-    tcase_add_test(tests, too_many_tensors_are_refused);
-    tcase_add_test(tests, refusals_are_cheap);
-    tcase_add_test(tests, many_tensors_in_one_place_are_refused);
-    tcase_add_test(tests, names_of_any_kind_are_only_names);
-    return suite;
 }

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-START_TEST(tensors_of_another_shape_or_type_are_not_loaded)
+SUITE("safetensors: reading", TENSOR_FILE);
+
+TEST(tensors_of_another_shape_or_type_are_not_loaded)
 {
     tensor_put("{" TENSOR_ENTRY("ln", "F32", "[64]", 0,
                                 256) "," TENSOR_ENTRY("f16", "F16", "[2]", 256, 260) "}",
@@ -41,9 +43,8 @@ START_TEST(tensors_of_another_shape_or_type_are_not_loaded)
     ck_assert(safetensors_load(&file, "ln", TENSOR_F32, 1, (size_t[]){64}, back, &error));
     safetensors_close(&file);
 }
-END_TEST
 
-START_TEST(values_that_are_not_finite_are_not_loaded)
+TEST(values_that_are_not_finite_are_not_loaded)
 {
     const char *header = "{" TENSOR_ENTRY("w", "F32", "[3]", 0,
                                           12) "," TENSOR_ENTRY("d", "F64", "[1]", 12, 20) "}";
@@ -68,9 +69,8 @@ START_TEST(values_that_are_not_finite_are_not_loaded)
         safetensors_close(&file);
     }
 }
-END_TEST
 
-START_TEST(a_file_that_shrinks_while_open_is_refused)
+TEST(a_file_that_shrinks_while_open_is_refused)
 {
     tensor_write_samples();
     SafetensorsFile file;
@@ -82,11 +82,10 @@ START_TEST(a_file_that_shrinks_while_open_is_refused)
     ck_assert_ptr_nonnull(strstr(error.text, "truncated while"));
     safetensors_close(&file);
 }
-END_TEST
 
 /* --- foreign files --- */
 
-START_TEST(files_of_other_kinds_are_refused)
+TEST(files_of_other_kinds_are_refused)
 {
     static const char zip[] = "PK\3\4\0\0\0\0\0\0\0\0", text[] = "The cat sat.\n";
     tensor_put_bytes(zip, sizeof zip - 1);
@@ -94,14 +93,12 @@ START_TEST(files_of_other_kinds_are_refused)
     tensor_put_bytes(text, sizeof text - 1);
     tensor_refused("a text", "not a safetensors file");
 }
-END_TEST
 
-START_TEST(only_regular_files_are_read)
+TEST(only_regular_files_are_read)
 {
     char *file = tensor_path;
     tensor_path = scratch_path(".");
     tensor_refused("a folder", "not a regular file");
-    free(tensor_path);
     tensor_path = (char[]){"/dev/zero"};
     tensor_refused("/dev/zero", "not a regular file");
     tensor_path = file;
@@ -116,10 +113,9 @@ START_TEST(only_regular_files_are_read)
     ck_assert_int_eq(truncate(tensor_path, (off_t)10 << 30), 0);
     tensor_refused("10 GiB of nothing", "more than the limit");
 }
-END_TEST
 
 /* Root may read everything, so this switches to another user. */
-START_TEST(an_unreadable_file_is_refused)
+TEST(an_unreadable_file_is_refused)
 {
     enum { NOBODY = 65534 };
     bool root = geteuid() == 0;
@@ -131,11 +127,10 @@ START_TEST(an_unreadable_file_is_refused)
     if (root)
         ck_assert_int_eq(seteuid(0), 0);
 }
-END_TEST
 
 /* --- damage --- */
 
-START_TEST(a_file_cut_anywhere_is_refused)
+TEST(a_file_cut_anywhere_is_refused)
 {
     Error error;
     tensor_put_bytes(tensor_golden, TENSOR_GOLDEN);
@@ -145,9 +140,8 @@ START_TEST(a_file_cut_anywhere_is_refused)
         ck_assert_msg(!tensor_opens(&error), "accepted when cut to %zu bytes", size);
     }
 }
-END_TEST
 
-START_TEST(a_flipped_bit_is_noticed)
+TEST(a_flipped_bit_is_noticed)
 {
     char bytes[TENSOR_GOLDEN + 1];
     for (size_t bit = 0; bit < 8 * TENSOR_GOLDEN; bit++) {
@@ -159,10 +153,9 @@ START_TEST(a_flipped_bit_is_noticed)
                       bit % 8, bit / 8);
     }
 }
-END_TEST
 
 /* Without checksums a flipped bit may give another valid file, but never a crash. */
-START_TEST(a_flipped_bit_without_checksums_does_no_harm)
+TEST(a_flipped_bit_without_checksums_does_no_harm)
 {
     static const char header[] = "{" TENSOR_ENTRY("a", "U8", "[2]", 0, 2) "," TENSOR_ENTRY(
         "b", "F32", "[1,1]", 2, 6) "} ";
@@ -179,21 +172,4 @@ START_TEST(a_flipped_bit_without_checksums_does_no_harm)
     /* The 48 bits of data, some letters of names, U8 changed to I8... */
     ck_assert_uint_ge(accepted, 48);
     ck_assert_uint_le(accepted, 72);
-}
-END_TEST
-
-Suite *safetensors_read_suite(void)
-{
-    Suite *suite = suite_create("safetensors: reading");
-    TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, tensors_of_another_shape_or_type_are_not_loaded);
-    tcase_add_test(tests, values_that_are_not_finite_are_not_loaded);
-    tcase_add_test(tests, a_file_that_shrinks_while_open_is_refused);
-    tcase_add_test(tests, files_of_other_kinds_are_refused);
-    tcase_add_test(tests, only_regular_files_are_read);
-    tcase_add_test(tests, an_unreadable_file_is_refused);
-    tcase_add_test(tests, a_file_cut_anywhere_is_refused);
-    tcase_add_test(tests, a_flipped_bit_is_noticed);
-    tcase_add_test(tests, a_flipped_bit_without_checksums_does_no_harm);
-    return suite;
 }

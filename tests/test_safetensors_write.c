@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-START_TEST(tensors_are_read_back_exactly)
+SUITE("safetensors: writing", TENSOR_FILE);
+
+TEST(tensors_are_read_back_exactly)
 {
     tensor_write_samples();
     SafetensorsFile file;
@@ -36,9 +38,8 @@ START_TEST(tensors_are_read_back_exactly)
     ck_assert_ptr_null(safetensors_find(&file, "__metadata__"));
     safetensors_close(&file);
 }
-END_TEST
 
-START_TEST(a_file_may_have_no_tensors)
+TEST(a_file_may_have_no_tensors)
 {
     Error error;
     ck_assert(safetensors_write(tensor_path, NULL, 0, NULL, 0, &error));
@@ -48,9 +49,8 @@ START_TEST(a_file_may_have_no_tensors)
     tensor_put(" \n{ } \r\n\t", 0); /* white space around the JSON is valid */
     ck_assert_msg(tensor_opens(&error), "%s", error.text);
 }
-END_TEST
 
-START_TEST(the_order_of_tensors_changes_no_byte)
+TEST(the_order_of_tensors_changes_no_byte)
 {
     char *first, *second;
     size_t first_size, second_size;
@@ -73,9 +73,8 @@ START_TEST(the_order_of_tensors_changes_no_byte)
     free(first);
     free(second);
 }
-END_TEST
 
-START_TEST(a_file_has_the_expected_bytes)
+TEST(a_file_has_the_expected_bytes)
 {
     static const float pair[] = {1, -2.5f};
     const TensorRecord records[] = {{"v", TENSOR_U8, 1, {3}, "ab\n"},
@@ -90,7 +89,6 @@ START_TEST(a_file_has_the_expected_bytes)
     ck_assert_mem_eq(bytes, tensor_golden, size);
     free(bytes);
 }
-END_TEST
 
 /* --- failures --- */
 
@@ -104,7 +102,7 @@ static void not_saved(const TensorRecord *records, size_t count, const MetadataP
     ck_assert_uint_eq(scratch_count(), 0);
 }
 
-START_TEST(invalid_tensors_are_not_saved)
+TEST(invalid_tensors_are_not_saved)
 {
     const real odd[] = {1, (real)NAN};
     const TensorRecord nan = {"h.0.w", TENSOR_REAL, 1, {2}, odd};
@@ -123,16 +121,14 @@ START_TEST(invalid_tensors_are_not_saved)
     not_saved(tensor_samples, 1, &(MetadataPair){"vocab", long_text}, "more than the limit");
     free(long_text);
 }
-END_TEST
 
-START_TEST(a_failed_write_leaves_no_file)
+TEST(a_failed_write_leaves_no_file)
 {
     char *there = tensor_path;
     Error error;
     tensor_path = scratch_path("no/such.safetensors");
     ck_assert(!safetensors_write(tensor_path, tensor_samples, TENSOR_SAMPLES, NULL, 0, &error));
     tensor_check_message(&error);
-    free(tensor_path);
     tensor_path = there;
     ck_assert_uint_eq(scratch_count(), 0);
 
@@ -152,18 +148,4 @@ START_TEST(a_failed_write_leaves_no_file)
     ck_assert(safetensors_open(&file, tensor_path, &error));
     ck_assert_uint_eq(file.header.tensor_count, TENSOR_SAMPLES);
     safetensors_close(&file);
-}
-END_TEST
-
-Suite *safetensors_write_suite(void)
-{
-    Suite *suite = suite_create("safetensors: writing");
-    TCase *tests = tensor_files_case(suite);
-    tcase_add_test(tests, tensors_are_read_back_exactly);
-    tcase_add_test(tests, a_file_may_have_no_tensors);
-    tcase_add_test(tests, the_order_of_tensors_changes_no_byte);
-    tcase_add_test(tests, a_file_has_the_expected_bytes);
-    tcase_add_test(tests, invalid_tensors_are_not_saved);
-    tcase_add_test(tests, a_failed_write_leaves_no_file);
-    return suite;
 }

@@ -23,25 +23,13 @@
 
 static char *run_path;
 
-static void clear(void)
-{
-    char *command = text_format("rm -rf '%s'", run_path);
-    ck_assert_int_eq(system(command), 0);
-    free(command);
-}
-
 static void set_up(void)
 {
-    run_path = text_format("%s/run", scratch_folder());
-    clear(); /* left over from a failed test */
+    run_path = scratch_path("run");
     ck_assert_int_eq(mkdir(run_path, 0700), 0);
 }
 
-static void tear_down(void)
-{
-    clear();
-    free(run_path);
-}
+SUITE("saving", .folder = true, .set_up = set_up);
 
 static char *in_run(const char *name)
 {
@@ -92,7 +80,6 @@ static void settle(Trainer *trainer)
                        corpus);
     support_settle(&trainer->settings, text);
     free(text);
-    free(corpus);
 }
 
 static void begin(Trainer *trainer)
@@ -138,7 +125,7 @@ static void check_newest(const char *step)
     checkpoint_close(&checkpoint);
 }
 
-START_TEST(previous_checkpoint_is_kept)
+TEST(previous_checkpoint_is_kept)
 {
     Trainer trainer;
     begin(&trainer);
@@ -157,10 +144,9 @@ START_TEST(previous_checkpoint_is_kept)
     check_newest("2");
     trainer_free(&trainer);
 }
-END_TEST
 
 /* The states of the directory when a save is interrupted between its steps. */
-START_TEST(save_may_be_interrupted_anywhere)
+TEST(save_may_be_interrupted_anywhere)
 {
     Trainer trainer;
     begin(&trainer);
@@ -176,9 +162,8 @@ START_TEST(save_may_be_interrupted_anywhere)
     free(torn);
     trainer_free(&trainer);
 }
-END_TEST
 
-START_TEST(failed_save_keeps_old_checkpoints)
+TEST(failed_save_keeps_old_checkpoints)
 {
     Trainer trainer;
     Error error;
@@ -198,9 +183,8 @@ START_TEST(failed_save_keeps_old_checkpoints)
     free(next);
     trainer_free(&trainer);
 }
-END_TEST
 
-START_TEST(weights_only_cannot_be_resumed)
+TEST(weights_only_cannot_be_resumed)
 {
     Trainer trainer;
     Error error;
@@ -212,7 +196,6 @@ START_TEST(weights_only_cannot_be_resumed)
     free(last);
     trainer_free(&trainer);
 }
-END_TEST
 
 /* --- the lock --- */
 
@@ -237,7 +220,7 @@ static pid_t fork_owner(void)
     return child;
 }
 
-START_TEST(run_directory_is_locked_by_one_process)
+TEST(run_directory_is_locked_by_one_process)
 {
     Error error;
     pid_t child = fork_owner();
@@ -255,9 +238,8 @@ START_TEST(run_directory_is_locked_by_one_process)
     lock_release(); /* a second release does nothing */
     free(owner);
 }
-END_TEST
 
-START_TEST(released_lock_can_be_taken_again)
+TEST(released_lock_can_be_taken_again)
 {
     Error error;
     ck_assert(lock_acquire(run_path, &error));
@@ -272,11 +254,10 @@ START_TEST(released_lock_can_be_taken_again)
     ck_assert(!lock_acquire("/nowhere/at/all", &error));
     support_check_error(&error, "/nowhere/at/all/lock", "cannot lock");
 }
-END_TEST
 
 /* --- the run directory --- */
 
-START_TEST(removed_directory_is_recreated)
+TEST(removed_directory_is_recreated)
 {
     Trainer trainer;
     RunFolder folder;
@@ -288,7 +269,7 @@ START_TEST(removed_directory_is_recreated)
     ck_assert_msg(folder_create(&folder, &run, &error), "%s", error.text);
     ck_assert(runlog_append(&folder.log, &(RunLogRow){.step = 1}, &error));
     ck_assert(folder_restore(&folder, &run, &again, &error) && !again);
-    clear();
+    scratch_empty();
     ck_assert(!folder_restore(&folder, &run, &again, &error) && again);
     support_check_error(&error, folder.path, "the run directory is gone");
     ck_assert_int_eq(mkdir(run_path, 0700), 0);
@@ -305,7 +286,6 @@ START_TEST(removed_directory_is_recreated)
     lock_release();
     trainer_free(&trainer);
 }
-END_TEST
 
 /* --- memory --- */
 
@@ -319,7 +299,7 @@ static void put(const char *path, const char *text)
     free(whole);
 }
 
-START_TEST(cgroup_v2_memory_limit_is_found)
+TEST(cgroup_v2_memory_limit_is_found)
 {
     ck_assert(isinf(allowance_of_groups(run_path)));
     put("proc/self/cgroup", "0::/outer/inner\n");
@@ -341,9 +321,8 @@ START_TEST(cgroup_v2_memory_limit_is_found)
     put("sys/fs/cgroup/outer/cpu.max", "150000 100000\n");
     ck_assert(control_groups_processors(run_path) == 1.5);
 }
-END_TEST
 
-START_TEST(cgroup_v1_memory_limit_is_found)
+TEST(cgroup_v1_memory_limit_is_found)
 {
     put("proc/self/cgroup", "6:cpuset:/bound\n5:devices:/other\n4:cpu,memory:/a\n0::/\n");
     put("sys/fs/cgroup/cpu/bound/cpu.cfs_period_us", "50000\n"); /* of other processes */
@@ -361,7 +340,6 @@ START_TEST(cgroup_v1_memory_limit_is_found)
     put("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "200000\n");
     ck_assert(control_groups_processors(run_path) == 4);
 }
-END_TEST
 
 /* Data size of this process in bytes. */
 static double own_data(void)
@@ -374,7 +352,7 @@ static double own_data(void)
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-START_TEST(smallest_memory_limit_counts)
+TEST(smallest_memory_limit_counts)
 {
     const double room = 30e6;
     struct rlimit before, limit;
@@ -391,9 +369,8 @@ START_TEST(smallest_memory_limit_counts)
     ck_assert_ptr_nonnull(strstr(little.reason, "ulimit"));
     ck_assert(more.bytes > room && more.bytes <= 2 * room); /* of which it has one */
 }
-END_TEST
 
-START_TEST(sampling_memory_is_counted)
+TEST(sampling_memory_is_counted)
 {
     Trainer plain, sampling;
     Error error;
@@ -405,26 +382,4 @@ START_TEST(sampling_memory_is_counted)
     ck_assert_uint_gt(sampling.memory, plain.memory);
     trainer_free(&plain);
     trainer_free(&sampling);
-}
-END_TEST
-
-Suite *saving_suite(void)
-{
-    Suite *suite = suite_create("saving");
-    TCase *tests = tcase_create("saving");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, previous_checkpoint_is_kept);
-    tcase_add_test(tests, save_may_be_interrupted_anywhere);
-    tcase_add_test(tests, failed_save_keeps_old_checkpoints);
-    tcase_add_test(tests, weights_only_cannot_be_resumed);
-    tcase_add_test(tests, run_directory_is_locked_by_one_process);
-    tcase_add_test(tests, released_lock_can_be_taken_again);
-    tcase_add_test(tests, removed_directory_is_recreated);
-    tcase_add_test(tests, cgroup_v2_memory_limit_is_found);
-    tcase_add_test(tests, cgroup_v1_memory_limit_is_found);
-    tcase_add_test(tests, smallest_memory_limit_counts);
-    tcase_add_test(tests, sampling_memory_is_counted);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+SUITE("scores", .folder = true);
+
 #define OLD_COLUMNS \
     "split,window,stride,carried_streams,text_crc,tokens,nats,loss,perplexity,step"
 #define OLD_HEADER    OLD_COLUMNS "\n"
@@ -40,7 +42,7 @@ static void note(const char *path, RunScore score)
     ck_assert_msg(scores_note(path, &score, &error), "%s", error.text);
 }
 
-START_TEST(a_score_replaces_the_one_of_its_protocol)
+TEST(a_score_replaces_the_one_of_its_protocol)
 {
     char *path = scratch_path(RUN_SCORES), *bytes;
     size_t size;
@@ -63,12 +65,10 @@ START_TEST(a_score_replaces_the_one_of_its_protocol)
     ck_assert(score_row_loss(&scores[2]) == 0.625 && scores[2].step == 7);
     ck_assert_double_eq_tol(score_row_bits(&scores[2]), 2.5 / (20 * log(2)), 1e-12);
     arrfree(scores);
-    free(path);
 }
-END_TEST
 
 /* Scores with other tokens compare per byte of the same text, if its bytes are known. */
-START_TEST(other_tokens_compare_per_byte)
+TEST(other_tokens_compare_per_byte)
 {
     char *path = scratch_put(RUN_SCORES, TOKENS_HEADER "test,16,16,0,9,4,8,2,7.3,5,plain,\n");
     RunScore *scores, bytes = score_of("test", 16, 7, 6), words = bytes, other = bytes;
@@ -82,12 +82,10 @@ START_TEST(other_tokens_compare_per_byte)
     ck_assert(!score_same_protocol(&scores[0], &scores[0], SCORE_PER_BYTE));
     ck_assert(isnan(score_row_bits(&scores[0])));
     arrfree(scores);
-    free(path);
 }
-END_TEST
 
 /* The method is part of the protocol; the tuned values are not. */
-START_TEST(methods_are_part_of_the_protocol)
+TEST(methods_are_part_of_the_protocol)
 {
     char *path = scratch_put(RUN_SCORES, OLD_HEADER "test,16,16,0,9,4,8,2,7.3,5\n"), *bytes;
     size_t size;
@@ -116,13 +114,11 @@ START_TEST(methods_are_part_of_the_protocol)
     ck_assert_str_eq(scores[1].found, "theta 0.2");
     ck_assert(isnan(scores[0].accuracy) && scores[1].accuracy == 0.75);
     arrfree(scores);
-    free(path);
 }
-END_TEST
 
 /* Valid rows under the old header, and invalid ones under the new header. */
 #define WORDS_OF_42 "forty-two characters are in these words - 4"
-START_TEST(hostile_scores_are_refused_with_the_line)
+TEST(hostile_scores_are_refused_with_the_line)
 {
     static const struct {
         const char *text, *message;
@@ -160,22 +156,19 @@ START_TEST(hostile_scores_are_refused_with_the_line)
         ck_assert(file_read(path, 1 << 20, &bytes, &size, &error));
         ck_assert_str_eq(bytes, cases[i].text);
         free(bytes);
-        free(path);
     }
     RunScore *scores;
     char *path = scratch_put_bytes(RUN_SCORES, OLD_HEADER "\0\n", sizeof OLD_HEADER + 1);
     ck_assert(!scores_read(path, &scores, &error));
     ck_says(error, "zero bytes");
-    free(path);
 }
-END_TEST
 
 /* A score counts if it is of the best checkpoint, plain, and by the most common protocol. */
-START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
+TEST(a_run_shows_the_score_of_its_best_checkpoint)
 {
     RunData runs[3];
-    free(scratch_put(RUN_SETTINGS, "attn = linear\n"));
-    free(scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3)); /* the best is step 2 */
+    scratch_put(RUN_SETTINGS, "attn = linear\n");
+    scratch_put(RUN_LOG, HEADER ROW_1 ROW_2 ROW_3); /* the best is step 2 */
     static const char *const texts[] = {
         TOKENS_HEADER "test,16,4,0,9,4,3,1,2.7,2,dynamic 4,\ntest,16,4,0,9,4,6,1.5,4.4,2,plain,"
                       "\ntest,16,16,0,9,4,8,2,7.3,2,plain,\n",
@@ -184,7 +177,7 @@ START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
         "\ntest,16,16,0,9,4,9,2.25,9.4,2,plain,\n",
         OLD_HEADER "test,16,16,0,9,4,9,2.25,9.4,1\n"};
     for (size_t r = 0; r < 3; r++) {
-        free(scratch_put(RUN_SCORES, texts[r]));
+        scratch_put(RUN_SCORES, texts[r]);
         ck_assert_msg(rundata_read(&runs[r], scratch_folder(), &error), "%s", error.text);
     }
     const RunScore *test = rundata_shared_test(runs, 3, SCORE_PER_TOKEN);
@@ -195,24 +188,8 @@ START_TEST(a_run_shows_the_score_of_its_best_checkpoint)
     ck_assert_ptr_null(rundata_shared_test(&runs[2], 1, SCORE_PER_TOKEN));
     for (size_t r = 0; r < 3; r++)
         rundata_free(&runs[r]);
-    free(scratch_put(RUN_SCORES, "rubbish\n"));
+    scratch_put(RUN_SCORES, "rubbish\n");
     ck_assert(!rundata_read(&runs[0], scratch_folder(), &error));
     ck_says(error, "scores.csv:1: ");
     rundata_free(&runs[0]);
-}
-END_TEST
-
-Suite *scores_suite(void)
-{
-    Suite *suite = suite_create("scores");
-    TCase *tests = tcase_create("scores");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, scratch_empty, NULL);
-    tcase_add_test(tests, a_score_replaces_the_one_of_its_protocol);
-    tcase_add_test(tests, methods_are_part_of_the_protocol);
-    tcase_add_test(tests, other_tokens_compare_per_byte);
-    tcase_add_test(tests, hostile_scores_are_refused_with_the_line);
-    tcase_add_test(tests, a_run_shows_the_score_of_its_best_checkpoint);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

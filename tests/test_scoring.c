@@ -45,6 +45,8 @@ static void set_text(void)
     }
 }
 
+SUITE("scoring", .folder = true, .set_up = set_text);
+
 typedef struct Rig {
     SmallModel small;
     Scorer scorer;
@@ -109,7 +111,7 @@ static void compare_rows(void *context, Pass *pass)
     whole->heard += next;
 }
 
-START_TEST(the_head_sees_only_rows_with_targets)
+TEST(the_head_sees_only_rows_with_targets)
 {
     for (size_t stride = 1; stride <= WINDOW; stride += 2)
         for (size_t batch = 1; batch <= BATCH_MOST; batch += 3) {
@@ -134,7 +136,6 @@ START_TEST(the_head_sees_only_rows_with_targets)
             rig_free(&rig);
         }
 }
-END_TEST
 
 /* --- temperature --- */
 
@@ -158,7 +159,7 @@ static void sum_slowly(void *context, Pass *pass)
     }
 }
 
-START_TEST(a_temperature_divides_the_logits)
+TEST(a_temperature_divides_the_logits)
 {
     for (size_t kind = 0; kind < 8; kind++) {
         ModelConfig config = small;
@@ -180,7 +181,6 @@ START_TEST(a_temperature_divides_the_logits)
         rig_free(&rig);
     }
 }
-END_TEST
 
 static double nats_at(Scorer *scorer, double temperature)
 {
@@ -208,7 +208,7 @@ static void write_text(const Model *model, double temperature)
     generator_free(&generator);
 }
 
-START_TEST(the_best_temperature_is_found)
+TEST(the_best_temperature_is_found)
 {
     static const double written[] = {0.4, 1, 3};
     double last = 0;
@@ -225,11 +225,10 @@ START_TEST(the_best_temperature_is_found)
         rig_free(&rig);
     }
 }
-END_TEST
 
 /* For a text of likeliest tokens the best temperature is 0; the search must end all the same.
  */
-START_TEST(the_temperature_search_ends_for_certain_text)
+TEST(the_temperature_search_ends_for_certain_text)
 {
     Rig rig;
     rig_make(&rig, small, WINDOW, 2);
@@ -240,7 +239,6 @@ START_TEST(the_temperature_search_ends_for_certain_text)
     ck_assert_double_eq(temperature_tune(&rig.scorer, &text), 1);
     rig_free(&rig);
 }
-END_TEST
 
 /* --- neural cache --- */
 
@@ -277,7 +275,7 @@ static void cache_slowly(void *context, Pass *pass)
     }
 }
 
-START_TEST(the_cache_agrees_with_its_definition)
+TEST(the_cache_agrees_with_its_definition)
 {
     static const size_t sizes[] = {1, 2, 9, 31, 1000};
     for (size_t i = 0; i < COUNT(sizes); i++)
@@ -301,7 +299,6 @@ START_TEST(the_cache_agrees_with_its_definition)
                 rig_free(&rig);
             }
 }
-END_TEST
 
 /* The loss in nats up to the end of each batch. */
 typedef struct Course {
@@ -330,7 +327,7 @@ static Course course_of(Rig *rig, const int32_t *tokens)
     return course;
 }
 
-START_TEST(the_cache_does_not_see_later_tokens)
+TEST(the_cache_does_not_see_later_tokens)
 {
     int32_t changed[TEXT];
     Rig rig;
@@ -345,9 +342,8 @@ START_TEST(the_cache_does_not_see_later_tokens)
     }
     rig_free(&rig);
 }
-END_TEST
 
-START_TEST(the_best_cache_is_found)
+TEST(the_best_cache_is_found)
 {
     Rig rig;
     Cache cache;
@@ -369,7 +365,6 @@ START_TEST(the_best_cache_is_found)
     cache_free(&cache);
     rig_free(&rig);
 }
-END_TEST
 
 /* --- dynamic evaluation --- */
 
@@ -384,7 +379,7 @@ static double dynamic_nats(const Model *model, size_t segment, const DynamicOpti
     return dynamic_score(model, &protocol, how, &text, &training).nats;
 }
 
-START_TEST(dynamic_evaluation_at_rate_zero_changes_nothing)
+TEST(dynamic_evaluation_at_rate_zero_changes_nothing)
 {
     static const DynamicOptions idle = {.rate = 0, .decay = 0.5, .epsilon = 1, .statistics = 2};
     for (size_t segment = 1; segment <= WINDOW; segment += 3) {
@@ -395,9 +390,8 @@ START_TEST(dynamic_evaluation_at_rate_zero_changes_nothing)
         rig_free(&rig);
     }
 }
-END_TEST
 
-START_TEST(dynamic_evaluation_restores_the_model)
+TEST(dynamic_evaluation_restores_the_model)
 {
     SmallModel given;
     small_model_make(&given, small, 0.3);
@@ -414,7 +408,6 @@ START_TEST(dynamic_evaluation_restores_the_model)
     free(before);
     small_model_free(&given);
 }
-END_TEST
 
 /* A separate model without dropout that follows the formula in dynamic.h, weight by weight. */
 typedef struct SlowLearner {
@@ -502,7 +495,7 @@ static void slow_step(SlowLearner *slow, size_t tokens)
 }
 
 /* Segments of 3 tokens divide the text evenly, segments of 7 do not. */
-START_TEST(dynamic_evaluation_agrees_with_its_formula)
+TEST(dynamic_evaluation_agrees_with_its_formula)
 {
     static const size_t segments[] = {WINDOW, 3};
     for (size_t s = 0; s < 2; s++) {
@@ -531,10 +524,9 @@ START_TEST(dynamic_evaluation_agrees_with_its_formula)
         small_model_free(&given);
     }
 }
-END_TEST
 
 /* Halving or doubling either parameter is no better; diverging steps are tried as well. */
-START_TEST(the_best_dynamic_evaluation_is_found)
+TEST(the_best_dynamic_evaluation_is_found)
 {
     static const DynamicOptions starts[] = {{0.001, 0.001, 1, 3}, {100, 0.2, 1, 3}};
     const Protocol protocol = {WINDOW, 4, 1, PRIME};
@@ -557,7 +549,6 @@ START_TEST(the_best_dynamic_evaluation_is_found)
         small_model_free(&given);
     }
 }
-END_TEST
 
 /* --- averages of models --- */
 
@@ -641,7 +632,7 @@ static void check_file(Softener *softener, const char *path, const double *proba
     free(bytes);
 }
 
-START_TEST(an_average_is_one_of_probabilities)
+TEST(an_average_is_one_of_probabilities)
 {
     Error error;
     Softener softener;
@@ -674,9 +665,7 @@ START_TEST(an_average_is_one_of_probabilities)
     ensemble_free(&ensemble);
     check_file(&softener, path, probabilities);
     softener_free(&softener);
-    free(path);
 }
-END_TEST
 
 /* Adds a batch many times, as if the text went on. */
 static void repeat(void *context, Pass *pass)
@@ -686,7 +675,7 @@ static void repeat(void *context, Pass *pass)
         listens->add_batch(listens->context, pass);
 }
 
-START_TEST(soft_targets_of_a_long_text_take_no_memory)
+TEST(soft_targets_of_a_long_text_take_no_memory)
 {
     Error error;
     Softener softener;
@@ -711,29 +700,4 @@ START_TEST(soft_targets_of_a_long_text_take_no_memory)
     softener_free(&softener);
     rig_free(&rig);
     free((void *)endless.ids.at);
-    free(path);
-}
-END_TEST
-
-Suite *scoring_suite(void)
-{
-    Suite *suite = suite_create("scoring");
-    TCase *tests = tcase_create("scoring");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, set_text, NULL);
-    tcase_add_test(tests, the_head_sees_only_rows_with_targets);
-    tcase_add_test(tests, a_temperature_divides_the_logits);
-    tcase_add_test(tests, the_best_temperature_is_found);
-    tcase_add_test(tests, the_temperature_search_ends_for_certain_text);
-    tcase_add_test(tests, the_cache_agrees_with_its_definition);
-    tcase_add_test(tests, the_cache_does_not_see_later_tokens);
-    tcase_add_test(tests, the_best_cache_is_found);
-    tcase_add_test(tests, dynamic_evaluation_at_rate_zero_changes_nothing);
-    tcase_add_test(tests, dynamic_evaluation_restores_the_model);
-    tcase_add_test(tests, dynamic_evaluation_agrees_with_its_formula);
-    tcase_add_test(tests, the_best_dynamic_evaluation_is_found);
-    tcase_add_test(tests, an_average_is_one_of_probabilities);
-    tcase_add_test(tests, soft_targets_of_a_long_text_take_no_memory);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

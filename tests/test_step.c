@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("step");
+
 /* --- backward twice --- */
 
 enum { ROWS = 2 * 9 };
@@ -40,7 +42,7 @@ static double take_gradients(Pass *pass, Params *at, real *gradients, size_t tot
     return pass_gradients(pass, at, inputs, targets, random_key(1, RANDOM_DROPOUT, 4));
 }
 
-START_TEST(backward_is_deterministic)
+TEST(backward_is_deterministic)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         ModelConfig config = tiny;
@@ -67,7 +69,6 @@ START_TEST(backward_is_deterministic)
         small_model_free(&small);
     }
 }
-END_TEST
 
 /* --- shards --- */
 
@@ -91,7 +92,7 @@ static real sum_of(size_t first, size_t end, size_t i)
     return sum_of(first, first + left, i) + sum_of(first + left, end, i);
 }
 
-START_TEST(shards_are_summed_in_fixed_order)
+TEST(shards_are_summed_in_fixed_order)
 {
     for (size_t count = 1; count <= MOST_SHARDS; count++) {
         size_t *bounds = NULL;
@@ -117,9 +118,8 @@ START_TEST(shards_are_summed_in_fixed_order)
         arena_free(&arena);
     }
 }
-END_TEST
 
-START_TEST(shares_cover_the_whole)
+TEST(shares_cover_the_whole)
 {
     for (size_t whole = 0; whole < 30; whole++)
         for (size_t count = 1; count < 9; count++) {
@@ -131,7 +131,6 @@ START_TEST(shares_cover_the_whole)
             }
         }
 }
-END_TEST
 
 /* --- clipping --- */
 
@@ -182,7 +181,7 @@ static void check_clip(double factor, double clip, double expected)
     clipped_free(&c);
 }
 
-START_TEST(gradients_are_clipped)
+TEST(gradients_are_clipped)
 {
     check_clip(0.5, 1, 0.5); /* below, exactly at, above */
     check_clip(1, 1, 1);
@@ -191,7 +190,6 @@ START_TEST(gradients_are_clipped)
     check_clip(1e6, 0, 1e6); /* 0: off */
     check_clip(0, 1, 0);     /* a zero gradient must not give 0 / 0 */
 }
-END_TEST
 
 /* --- slices --- */
 
@@ -240,7 +238,7 @@ static Update update_with(size_t optimizer)
                     .clip = 0.5};
 }
 
-START_TEST(slices_make_a_full_update)
+TEST(slices_make_a_full_update)
 {
     for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++)
         for (size_t count = 2; count <= 8; count++) {
@@ -260,11 +258,10 @@ START_TEST(slices_make_a_full_update)
             clipped_free(&sliced);
         }
 }
-END_TEST
 
 /* --- frozen tensors --- */
 
-START_TEST(frozen_tensors_stay_and_do_not_count)
+TEST(frozen_tensors_stay_and_do_not_count)
 {
     for (size_t optimizer = 0; optimizer_name(optimizer); optimizer++) {
         const Update update = update_with(optimizer);
@@ -299,12 +296,11 @@ START_TEST(frozen_tensors_stay_and_do_not_count)
         clipped_free(&part);
     }
 }
-END_TEST
 
 /* --- NaN and infinity --- */
 
 /* Compiled with the flags of the programs, so this fails under -ffinite-math-only. */
-START_TEST(nan_and_infinity_are_detected)
+TEST(nan_and_infinity_are_detected)
 {
     static const double wrong[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -318,20 +314,4 @@ START_TEST(nan_and_infinity_are_detected)
                       norm);
         clipped_free(&c);
     }
-}
-END_TEST
-
-Suite *step_suite(void)
-{
-    Suite *suite = suite_create("step");
-    TCase *tests = tcase_create("step");
-    tcase_add_test(tests, backward_is_deterministic);
-    tcase_add_test(tests, shards_are_summed_in_fixed_order);
-    tcase_add_test(tests, shares_cover_the_whole);
-    tcase_add_test(tests, slices_make_a_full_update);
-    tcase_add_test(tests, frozen_tensors_stay_and_do_not_count);
-    tcase_add_test(tests, gradients_are_clipped);
-    tcase_add_test(tests, nan_and_infinity_are_detected);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

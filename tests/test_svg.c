@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("svg");
+
 static char *render_chart(Chart *chart, const char *title)
 {
     char *text = NULL;
@@ -59,7 +61,7 @@ static void check_document(const char *svg)
     ck_assert_ptr_null(strstr(svg, "inf"));
 }
 
-START_TEST(names_cannot_become_markup)
+TEST(names_cannot_become_markup)
 {
     const ChartPoint points[] = {{0, 1}, {1, 2}};
     const Line series[] = {{"<script>alert(1)</script>&\"\x1b[31m", points, 2}};
@@ -71,9 +73,8 @@ START_TEST(names_cannot_become_markup)
     ck_assert_ptr_nonnull(strstr(svg, "&amp;&quot;"));
     free(svg);
 }
-END_TEST
 
-START_TEST(gaps_and_extremes_stay_drawable)
+TEST(gaps_and_extremes_stay_drawable)
 {
     const ChartPoint gaps[] = {{0, 1}, {1, (double)NAN}, {2, 3}, {3, (double)INFINITY}, {4, 2}};
     const ChartPoint equal[] = {{5, 5}, {5, 5}};
@@ -92,9 +93,8 @@ START_TEST(gaps_and_extremes_stay_drawable)
     ck_assert_uint_eq(count_of(svg, "<circle"), 3);
     free(svg);
 }
-END_TEST
 
-START_TEST(many_points_are_a_line_without_dots)
+TEST(many_points_are_a_line_without_dots)
 {
     enum { COUNT = 100000 };
     ChartPoint *points = memory_take(COUNT, sizeof *points, "a test");
@@ -107,10 +107,9 @@ START_TEST(many_points_are_a_line_without_dots)
     free(svg);
     free(points);
 }
-END_TEST
 
 /* Of many points in one column the lowest and the highest are drawn, and gaps stay. */
-START_TEST(thinned_lines_keep_their_extremes)
+TEST(thinned_lines_keep_their_extremes)
 {
     enum { COUNT = 100000 };
     ChartPoint *points = memory_take(COUNT, sizeof *points, "a test");
@@ -132,9 +131,8 @@ START_TEST(thinned_lines_keep_their_extremes)
     free(svg);
     free(points);
 }
-END_TEST
 
-START_TEST(bands_surround_their_line)
+TEST(bands_surround_their_line)
 {
     const ChartPoint points[] = {{0, 2}, {1, 2}, {2, (double)NAN}, {3, 2}, {4, 2}};
     const ChartBand band[] = {{1, 3}, {1, 3}, {(double)NAN, (double)NAN}, {0, 4}, {1, 3}};
@@ -154,9 +152,8 @@ START_TEST(bands_surround_their_line)
     ck_assert_ptr_nonnull(strstr(svg, "mean: 2 at 3, from 0 to 4</title>"));
     free(svg);
 }
-END_TEST
 
-START_TEST(many_names_make_the_legend_taller)
+TEST(many_names_make_the_legend_taller)
 {
     enum { COUNT = 20 };
     const ChartPoint points[] = {{0, 1}, {1, 2}};
@@ -173,7 +170,6 @@ START_TEST(many_names_make_the_legend_taller)
                             640 - 22 * 9);
     free(svg);
 }
-END_TEST
 
 /* The y of each name at the end of a line, in the order of the document. */
 static size_t read_ends(const char *svg, double *y, size_t most)
@@ -184,7 +180,7 @@ static size_t read_ends(const char *svg, double *y, size_t most)
     return count;
 }
 
-START_TEST(names_at_the_ends_do_not_overlap)
+TEST(names_at_the_ends_do_not_overlap)
 {
     enum { COUNT = 15 };
     ChartPoint points[COUNT][2];
@@ -206,9 +202,8 @@ START_TEST(names_at_the_ends_do_not_overlap)
         free(svg);
     }
 }
-END_TEST
 
-START_TEST(names_stand_beside_the_ends_in_their_order)
+TEST(names_stand_beside_the_ends_in_their_order)
 {
     const ChartPoint high[] = {{0, 0}, {1, 9}}, low[] = {{0, 10}, {1, 1}};
     const Line series[] = {{"below", low, 2}, {"above", high, 2}};
@@ -222,10 +217,9 @@ START_TEST(names_stand_beside_the_ends_in_their_order)
     ck_assert_ptr_null(strstr(svg, "leader c"));
     free(svg);
 }
-END_TEST
 
 /* A level is drawn if the curves still fill most of the plot, with its name below it. */
-START_TEST(a_far_level_does_not_flatten_the_curves)
+TEST(a_far_level_does_not_flatten_the_curves)
 {
     const ChartPoint points[] = {{0, 5}, {1, 4}}, near[] = {{0, 3.8}, {1, 3.8}},
                      far[] = {{0, 1}, {1, 1}};
@@ -242,9 +236,8 @@ START_TEST(a_far_level_does_not_flatten_the_curves)
         free(svg);
     }
 }
-END_TEST
 
-START_TEST(a_long_title_takes_several_lines)
+TEST(a_long_title_takes_several_lines)
 {
     const ChartPoint points[] = {{0, 1}, {1, 2}};
     const Line series[] = {{"name", points, 2}};
@@ -254,7 +247,6 @@ START_TEST(a_long_title_takes_several_lines)
     ck_assert_uint_eq(count_of(svg, "class=\"title\""), 2);
     free(svg);
 }
-END_TEST
 
 static char *render_logarithmic(const Line *series, size_t count)
 {
@@ -265,7 +257,7 @@ static char *render_logarithmic(const Line *series, size_t count)
 
 /* y = x^2 / 1000: a straight line through the corners of the plot, between ticks of the scale.
  */
-START_TEST(powers_are_straight_lines_on_logarithmic_scales)
+TEST(powers_are_straight_lines_on_logarithmic_scales)
 {
     const ChartPoint points[] = {{100, 10}, {1000, 1000}, {10000, 100000}};
     const Line series[] = {{"power", points, 3}};
@@ -280,9 +272,8 @@ START_TEST(powers_are_straight_lines_on_logarithmic_scales)
     ck_assert_ptr_nonnull(strstr(svg, "power: 1000 at 1000"));
     free(svg);
 }
-END_TEST
 
-START_TEST(lengths_have_ticks_at_powers_of_two)
+TEST(lengths_have_ticks_at_powers_of_two)
 {
     const ChartPoint points[] = {{128, 3}, {4096, 700}};
     const Line series[] = {{"time", points, 2}};
@@ -296,9 +287,8 @@ START_TEST(lengths_have_ticks_at_powers_of_two)
     ck_assert_ptr_nonnull(strstr(svg, "M60.0 371.0L")); /* the data fill the plot */
     free(svg);
 }
-END_TEST
 
-START_TEST(a_logarithmic_scale_omits_points_below_zero)
+TEST(a_logarithmic_scale_omits_points_below_zero)
 {
     const ChartPoint points[] = {{1, 1}, {2, 0}, {3, -1}, {4, 2}};
     const Line series[] = {{"some", points, 4}, {"none", points + 1, 2}};
@@ -309,9 +299,8 @@ START_TEST(a_logarithmic_scale_omits_points_below_zero)
         free(svg);
     }
 }
-END_TEST
 
-START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
+TEST(a_logarithmic_scale_has_room_for_a_single_value)
 {
     const double values[] = {1, 0.00123, 1.5, 2, 99999, 1e9};
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -324,11 +313,10 @@ START_TEST(a_logarithmic_scale_has_room_for_a_single_value)
         free(svg);
     }
 }
-END_TEST
 
 /* A diverged run and its band lie at the edge of the plot, which goes from 3 at the top to 1 at
  * the bottom. */
-START_TEST(a_diverged_run_is_clipped)
+TEST(a_diverged_run_is_clipped)
 {
     const ChartPoint falling[] = {{0, 3}, {2, 2}, {4, 1}};
     const ChartPoint rising[] = {{0, 2}, {2, 500}, {5, 1e9}};
@@ -345,28 +333,4 @@ START_TEST(a_diverged_run_is_clipped)
     ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 71.0L273.2 71.0L593.0 71.0L593.0 71.0L273.2 "
                                       "71.0L60.0 371.0Z\"")); /* the band */
     free(svg);
-}
-END_TEST
-
-Suite *svg_suite(void)
-{
-    Suite *suite = suite_create("svg");
-    TCase *tests = tcase_create("svg");
-    tcase_add_test(tests, names_cannot_become_markup);
-    tcase_add_test(tests, gaps_and_extremes_stay_drawable);
-    tcase_add_test(tests, many_points_are_a_line_without_dots);
-    tcase_add_test(tests, thinned_lines_keep_their_extremes);
-    tcase_add_test(tests, bands_surround_their_line);
-    tcase_add_test(tests, many_names_make_the_legend_taller);
-    tcase_add_test(tests, names_at_the_ends_do_not_overlap);
-    tcase_add_test(tests, names_stand_beside_the_ends_in_their_order);
-    tcase_add_test(tests, a_far_level_does_not_flatten_the_curves);
-    tcase_add_test(tests, a_long_title_takes_several_lines);
-    tcase_add_test(tests, lengths_have_ticks_at_powers_of_two);
-    tcase_add_test(tests, powers_are_straight_lines_on_logarithmic_scales);
-    tcase_add_test(tests, a_logarithmic_scale_omits_points_below_zero);
-    tcase_add_test(tests, a_logarithmic_scale_has_room_for_a_single_value);
-    tcase_add_test(tests, a_diverged_run_is_clipped);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("table");
+
 /* Two runs, the second without a time and with a name that every form has to escape. */
 static Table make_table(void)
 {
@@ -42,7 +44,7 @@ static void check_table(TableForm form, size_t width, const char *expected)
     table_free(&table);
 }
 
-START_TEST(a_terminal_shows_what_it_has_room_for)
+TEST(a_terminal_shows_what_it_has_room_for)
 {
     setenv("LC_ALL", "C", 1);
     check_table(TABLE_TERMINAL, 80,
@@ -62,9 +64,8 @@ START_TEST(a_terminal_shows_what_it_has_room_for)
                 "plain     12.5\n"
                 "a,\"<~x1b  4.25\n");
 }
-END_TEST
 
-START_TEST(markdown_has_every_known_column)
+TEST(markdown_has_every_known_column)
 {
     check_table(TABLE_MARKDOWN, 0,
                 "| run | kind | loss | time |\n"
@@ -72,9 +73,8 @@ START_TEST(markdown_has_every_known_column)
                 "| plain | softmax | 12.5 | 3s |\n"
                 "| a,\"&lt;b&gt;\\|\\\\x1b | gla | 4.25 | - |\n");
 }
-END_TEST
 
-START_TEST(html_has_headings_classes_and_swatches)
+TEST(html_has_headings_classes_and_swatches)
 {
     check_table(
         TABLE_HTML, 0,
@@ -89,16 +89,14 @@ START_TEST(html_has_headings_classes_and_swatches)
         "a,&quot;&lt;b&gt;|\\x1b</th><td>gla</td><td class=\"number best\">4.25</td>"
         "<td class=\"number\">\u2013</td></tr>\n</tbody>");
 }
-END_TEST
 
-START_TEST(csv_has_quotes_where_they_are_needed)
+TEST(csv_has_quotes_where_they_are_needed)
 {
     check_table(TABLE_CSV, 0,
                 "run,kind,loss,time\nplain,softmax,12.5,3s\n\"a,\"\"<b>|\\x1b\",gla,4.25,\n");
 }
-END_TEST
 
-START_TEST(a_csv_in_parts_has_its_titles_once)
+TEST(a_csv_in_parts_has_its_titles_once)
 {
     char *text = NULL;
     size_t size;
@@ -115,18 +113,4 @@ START_TEST(a_csv_in_parts_has_its_titles_once)
     ck_assert_str_eq(text, "n\n0\n1\n2\n");
     free(text);
     table_free(&table);
-}
-END_TEST
-
-Suite *table_suite(void)
-{
-    Suite *suite = suite_create("table");
-    TCase *tests = tcase_create("table");
-    tcase_add_test(tests, a_terminal_shows_what_it_has_room_for);
-    tcase_add_test(tests, markdown_has_every_known_column);
-    tcase_add_test(tests, html_has_headings_classes_and_swatches);
-    tcase_add_test(tests, csv_has_quotes_where_they_are_needed);
-    tcase_add_test(tests, a_csv_in_parts_has_its_titles_once);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

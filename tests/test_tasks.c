@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("tasks");
+
 /* A line as words; answers are NULL where there are none. */
 typedef struct Line {
     Task task;
@@ -134,7 +136,7 @@ static size_t check_s5(const Line *line)
     return line->task.length;
 }
 
-START_TEST(answers_are_right)
+TEST(answers_are_right)
 {
     const struct {
         const char *name;
@@ -162,9 +164,8 @@ START_TEST(answers_are_right)
         line_free(&line);
     }
 }
-END_TEST
 
-START_TEST(lines_depend_on_seed_and_index_alone)
+TEST(lines_depend_on_seed_and_index_alone)
 {
     const TaskKind *kind;
     for (size_t k = 0; (kind = task_kind(k)); k++) {
@@ -182,9 +183,8 @@ START_TEST(lines_depend_on_seed_and_index_alone)
         line_free(&other);
     }
 }
-END_TEST
 
-START_TEST(settings_are_checked)
+TEST(settings_are_checked)
 {
     const struct {
         const char *name, *says;
@@ -213,7 +213,6 @@ START_TEST(settings_are_checked)
     ck_assert(!task_is_named("recal") && !task_is_named("recalls") &&
               !task_is_named("./recall") && !task_is_named("") && !task_is_named(":"));
 }
-END_TEST
 
 /* --- corpora --- */
 
@@ -226,7 +225,7 @@ static Corpus load(const char *name, const Vocabulary *known)
     return corpus;
 }
 
-START_TEST(a_corpus_has_labels_behind_the_tokens_that_ask)
+TEST(a_corpus_has_labels_behind_the_tokens_that_ask)
 {
     const char *name = "noisy-recall:pairs=3,noise=2,keys=5,values=7,lines=50";
     Corpus corpus = load(name, NULL);
@@ -256,9 +255,8 @@ START_TEST(a_corpus_has_labels_behind_the_tokens_that_ask)
     line_free(&line);
     corpus_free(&corpus);
 }
-END_TEST
 
-START_TEST(a_model_keeps_its_symbols)
+TEST(a_model_keeps_its_symbols)
 {
     Corpus large = load("recall:keys=20,lines=5", NULL), small;
     small = load("recall:keys=9,lines=5", &large.vocabulary); /* fewer are no problem */
@@ -281,7 +279,6 @@ START_TEST(a_model_keeps_its_symbols)
     corpus_free(&large);
     corpus_free(&small);
 }
-END_TEST
 
 /* --- windows --- */
 
@@ -315,7 +312,7 @@ static size_t line_of(const Corpus *corpus, const int32_t *inputs)
     return line;
 }
 
-START_TEST(each_window_is_a_line)
+TEST(each_window_is_a_line)
 {
     enum { LINES = 23, BATCH = 4, MOST = 8 };
     Corpus corpus = load("s5:length=7,lines=23", NULL);
@@ -345,7 +342,6 @@ START_TEST(each_window_is_a_line)
     batches_free(&batches);
     corpus_free(&corpus);
 }
-END_TEST
 
 /* Whether the largest logit of a row is the target's, by the logits themselves. */
 static bool is_right(const Rig *rig, const real *u, int32_t target)
@@ -360,7 +356,7 @@ static bool is_right(const Rig *rig, const real *u, int32_t target)
     return true;
 }
 
-START_TEST(only_answers_are_scored_and_counted)
+TEST(only_answers_are_scored_and_counted)
 {
     Corpus corpus = load("recall:pairs=4,keys=4,values=4,lines=2", NULL);
     ModelConfig config = rig_tiny;
@@ -396,21 +392,4 @@ START_TEST(only_answers_are_scored_and_counted)
     ck_assert(score.right > 0 && score.right < score.tokens);
     rig_free(&rig);
     corpus_free(&corpus);
-}
-END_TEST
-
-Suite *tasks_suite(void)
-{
-    Suite *suite = suite_create("tasks");
-    TCase *tests = tcase_create("tasks");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, answers_are_right);
-    tcase_add_test(tests, lines_depend_on_seed_and_index_alone);
-    tcase_add_test(tests, settings_are_checked);
-    tcase_add_test(tests, a_corpus_has_labels_behind_the_tokens_that_ask);
-    tcase_add_test(tests, a_model_keeps_its_symbols);
-    tcase_add_test(tests, each_window_is_a_line);
-    tcase_add_test(tests, only_answers_are_scored_and_counted);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+SUITE("team");
+
 /* --- the team --- */
 
 enum { TILES = 100 };
@@ -49,7 +51,7 @@ static void check_rounds(size_t rounds)
     }
 }
 
-START_TEST(every_tile_runs_once)
+TEST(every_tile_runs_once)
 {
     static const size_t sizes[] = {1, 2, 3, 8};
     check_rounds(10); /* before team_start */
@@ -62,9 +64,8 @@ START_TEST(every_tile_runs_once)
     ck_assert_uint_eq(team_size(), 1);
     check_rounds(10); /* nor after team_stop */
 }
-END_TEST
 
-START_TEST(teams_come_and_go)
+TEST(teams_come_and_go)
 {
     for (size_t i = 0; i < 200; i++) {
         team_start(1 + i % 5);
@@ -78,7 +79,6 @@ START_TEST(teams_come_and_go)
     ck_assert_uint_eq(team_size(), team_processors());
     team_stop();
 }
-END_TEST
 
 /* One tile of a hundred dies, on whichever thread takes it. */
 static void die_in_tile(void *job, size_t tile, size_t worker)
@@ -100,7 +100,7 @@ static bool return_true(void *nothing, Error *error)
     return true;
 }
 
-START_TEST(a_tile_that_dies_fails_its_round_only)
+TEST(a_tile_that_dies_fails_its_round_only)
 {
     for (size_t threads = 1; threads <= 3; threads++) {
         team_start(threads);
@@ -114,7 +114,6 @@ START_TEST(a_tile_that_dies_fails_its_round_only)
         team_stop();
     }
 }
-END_TEST
 
 /* Threads with teams of their own, of which each computes as if it were alone. */
 static void *use_own_team(void *threads)
@@ -129,7 +128,7 @@ static void *use_own_team(void *threads)
     return NULL;
 }
 
-START_TEST(teams_work_side_by_side)
+TEST(teams_work_side_by_side)
 {
     static const size_t sizes[] = {1, 2, 3};
     pthread_t threads[COUNT(sizes)];
@@ -141,7 +140,6 @@ START_TEST(teams_work_side_by_side)
     for (size_t i = 0; i < COUNT(sizes); i++)
         pthread_join(threads[i], NULL);
 }
-END_TEST
 
 /* Counts the tiles of workers that leave a signal to others; `job` is which. */
 static atomic_size_t others_tiles, left_to_others;
@@ -156,7 +154,7 @@ static void look_at_mask(void *job, size_t tile, size_t worker)
     usleep(100); /* so that workers get tiles */
 }
 
-START_TEST(signals_interrupt_the_thread_that_made_the_team)
+TEST(signals_interrupt_the_thread_that_made_the_team)
 {
     int numbers[] = {SIGTERM, SIGINT, SIGSEGV, SIGBUS};
     for (size_t i = 0; i < COUNT(numbers); i++) {
@@ -171,9 +169,8 @@ START_TEST(signals_interrupt_the_thread_that_made_the_team)
         ck_assert(!sigismember(&own, numbers[i]));
     }
 }
-END_TEST
 
-START_TEST(tiles_cover_the_whole)
+TEST(tiles_cover_the_whole)
 {
     for (size_t whole = 0; whole <= 40; whole++)
         for (size_t extent = 1; extent <= 45; extent++) {
@@ -185,7 +182,6 @@ START_TEST(tiles_cover_the_whole)
             ck_assert_uint_eq(covered, whole);
         }
 }
-END_TEST
 
 /* --- products --- */
 
@@ -265,7 +261,7 @@ static void check_product(const ProductRig *rig, const real *c, double alpha, Ge
     check_product_to(REAL_EPSILON * 2, rig, c, alpha, into);
 }
 
-START_TEST(products_match_three_loops)
+TEST(products_match_three_loops)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int turned = 0; turned < 4; turned++) {
@@ -279,9 +275,8 @@ START_TEST(products_match_three_loops)
             product_rig_free(&rig);
         }
 }
-END_TEST
 
-START_TEST(team_products_are_bit_identical_for_any_team)
+TEST(team_products_are_bit_identical_for_any_team)
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int turned = 0; turned < 4; turned++) {
@@ -310,7 +305,6 @@ START_TEST(team_products_are_bit_identical_for_any_team)
             product_rig_free(&rig);
         }
 }
-END_TEST
 
 /* Selects a precision; false if unsupported here, with a one-line error. */
 static bool use_precision(GemmPrecision precision)
@@ -384,11 +378,10 @@ static void check_to_what_is_promised(ProductRig *rig, GemmPrecision precision)
                              rig->a.transposed ? GEMM_ADD : GEMM_SET);
 }
 
-START_TEST(bf16_products_have_the_promised_precision)
+TEST(bf16_products_have_the_promised_precision)
 {
     each_large_product(GEMM_PAIR, check_to_what_is_promised);
 }
-END_TEST
 
 /* Memory for prepared factors: aligned as in an arena. */
 static real *prepared_memory(size_t reals)
@@ -438,13 +431,12 @@ static void check_prepacked(ProductRig *rig, GemmPrecision precision)
     free(alone);
 }
 
-START_TEST(prepared_factors_give_the_same_bits)
+TEST(prepared_factors_give_the_same_bits)
 {
     each_large_product(GEMM_SINGLE, check_workspace);
     each_large_product(GEMM_SINGLE, check_prepacked);
     each_product_of(few, COUNT(few), GEMM_PAIR, check_prepacked);
 }
-END_TEST
 
 /* Rounds to values that bf16 represents exactly, and whose sums fit a float. */
 static void shorten(real *reals, size_t count)
@@ -467,14 +459,13 @@ static void check_exactly(ProductRig *rig, GemmPrecision precision)
     check_product_of_weights(0, rig, GEMM_SET);
 }
 
-START_TEST(bf16_products_of_exact_values_are_exact)
+TEST(bf16_products_of_exact_values_are_exact)
 {
     each_large_product(GEMM_PAIR, check_exactly);
 }
-END_TEST
 
 /* Tests all means that exist, although only one is in use. */
-START_TEST(every_bf16_kernel_is_correct)
+TEST(every_bf16_kernel_is_correct)
 {
     enum { DEPTH = 3 * BFLOAT_STEP };
     static _Alignas(64) uint16_t a[BFLOAT_PACKED(BFLOAT_PAIR, BFLOAT_SQUARE, DEPTH)],
@@ -496,9 +487,8 @@ START_TEST(every_bf16_kernel_is_correct)
     }
     product_rig_free(&rig);
 }
-END_TEST
 
-START_TEST(the_gain_of_a_precision_is_measured)
+TEST(the_gain_of_a_precision_is_measured)
 {
     Error error;
     ck_assert_double_eq(gemm_gain(), 1);
@@ -510,7 +500,6 @@ START_TEST(the_gain_of_a_precision_is_measured)
     }
     ck_assert(gemm_set_precision(GEMM_SINGLE, &error));
 }
-END_TEST
 
 /* In every precision, also where the depth has several blocks. */
 static void check_bias(ProductRig *rig, GemmPrecision precision)
@@ -533,14 +522,13 @@ static void check_bias(ProductRig *rig, GemmPrecision precision)
     free(bias);
 }
 
-START_TEST(a_bias_is_added_to_every_row)
+TEST(a_bias_is_added_to_every_row)
 {
     each_large_product(GEMM_SINGLE, check_bias);
     each_product_of(few, COUNT(few), GEMM_SINGLE, check_bias);
 }
-END_TEST
 
-START_TEST(gemm_set_overwrites_c)
+TEST(gemm_set_overwrites_c)
 {
     ProductRig rig;
     product_rig_make(&rig, shapes[3], false, true);
@@ -551,7 +539,6 @@ START_TEST(gemm_set_overwrites_c)
     check_product(&rig, rig.c, 1, GEMM_SET);
     product_rig_free(&rig);
 }
-END_TEST
 
 typedef struct Finished {
     const ProductRig *rig;
@@ -571,7 +558,7 @@ static void mark(const GemmTile *tile, const void *context)
         }
 }
 
-START_TEST(finish_sees_every_element_once)
+TEST(finish_sees_every_element_once)
 {
     team_start(3);
     for (size_t s = 0; s < COUNT(shapes); s++) {
@@ -590,7 +577,6 @@ START_TEST(finish_sees_every_element_once)
     }
     team_stop();
 }
-END_TEST
 
 typedef struct Kept {
     const ProductRig *rig;
@@ -610,7 +596,7 @@ static void keep(const GemmTile *tile, const void *context)
 }
 
 /* Where C has room, the tiles of a thread overwrite one another. */
-START_TEST(finish_sees_every_tile_of_a_transient_product)
+TEST(finish_sees_every_tile_of_a_transient_product)
 {
     bool moved = false;
     team_start(3);
@@ -628,30 +614,4 @@ START_TEST(finish_sees_every_tile_of_a_transient_product)
     }
     team_stop();
     ck_assert(moved);
-}
-END_TEST
-
-Suite *team_suite(void)
-{
-    Suite *suite = suite_create("team");
-    TCase *tests = tcase_create("team");
-    tcase_add_test(tests, every_tile_runs_once);
-    tcase_add_test(tests, teams_come_and_go);
-    tcase_add_test(tests, a_tile_that_dies_fails_its_round_only);
-    tcase_add_test(tests, teams_work_side_by_side);
-    tcase_add_test(tests, signals_interrupt_the_thread_that_made_the_team);
-    tcase_add_test(tests, tiles_cover_the_whole);
-    tcase_add_test(tests, products_match_three_loops);
-    tcase_add_test(tests, team_products_are_bit_identical_for_any_team);
-    tcase_add_test(tests, prepared_factors_give_the_same_bits);
-    tcase_add_test(tests, a_bias_is_added_to_every_row);
-    tcase_add_test(tests, bf16_products_have_the_promised_precision);
-    tcase_add_test(tests, the_gain_of_a_precision_is_measured);
-    tcase_add_test(tests, bf16_products_of_exact_values_are_exact);
-    tcase_add_test(tests, every_bf16_kernel_is_correct);
-    tcase_add_test(tests, gemm_set_overwrites_c);
-    tcase_add_test(tests, finish_sees_every_element_once);
-    tcase_add_test(tests, finish_sees_every_tile_of_a_transient_product);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

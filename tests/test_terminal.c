@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+SUITE("terminal");
+
 static void check_safe(const char *text, const char *expected)
 {
     char *shown = NULL;
@@ -18,7 +20,7 @@ static void check_safe(const char *text, const char *expected)
     free(shown);
 }
 
-START_TEST(control_characters_are_printed_as_escapes)
+TEST(control_characters_are_printed_as_escapes)
 {
     check_safe("", "");
     check_safe("plain\ntext ä € 😀", "plain\ntext ä € 😀");
@@ -34,7 +36,6 @@ START_TEST(control_characters_are_printed_as_escapes)
     check_safe("\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80");
     check_safe("\xe2\x82", "\\xe2\\x82"); /* cut off */
 }
-END_TEST
 
 static void check_name(const char *name, size_t columns, bool utf8, const char *expected)
 {
@@ -43,7 +44,7 @@ static void check_name(const char *name, size_t columns, bool utf8, const char *
     free(shown);
 }
 
-START_TEST(long_names_are_shortened_in_the_middle)
+TEST(long_names_are_shortened_in_the_middle)
 {
     check_name("linear", 6, false, "linear");
     check_name("a\nb", 80, true, "a\\x0ab");
@@ -60,7 +61,6 @@ START_TEST(long_names_are_shortened_in_the_middle)
     ck_assert_str_eq(shown, "a\\x00\xc3\xa4\\x0a\\xe2\\x82");
     free(shown);
 }
-END_TEST
 
 static void set_locale(const char *all, const char *ctype, const char *lang)
 {
@@ -69,7 +69,7 @@ static void set_locale(const char *all, const char *ctype, const char *lang)
     setenv("LANG", lang, 1);
 }
 
-START_TEST(the_size_of_the_terminal_has_defaults)
+TEST(the_size_of_the_terminal_has_defaults)
 {
     int ends[2];
     ck_assert_int_eq(pipe(ends), 0);
@@ -95,10 +95,9 @@ START_TEST(the_size_of_the_terminal_has_defaults)
     set_locale("", "", "");
     ck_assert(!terminal_is_utf8());
 }
-END_TEST
 
 /* Only terminals get colours, so the test opens a pseudo-terminal. */
-START_TEST(only_terminals_get_colours)
+TEST(only_terminals_get_colours)
 {
     int controller = posix_openpt(O_RDWR | O_NOCTTY);
     if (controller < 0 || grantpt(controller) != 0 || unlockpt(controller) != 0)
@@ -119,17 +118,4 @@ START_TEST(only_terminals_get_colours)
     ck_assert(!terminal_has_colour(fd));
     close(fd);
     close(controller);
-}
-END_TEST
-
-Suite *terminal_suite(void)
-{
-    Suite *suite = suite_create("terminal");
-    TCase *tests = tcase_create("terminal");
-    tcase_add_test(tests, control_characters_are_printed_as_escapes);
-    tcase_add_test(tests, long_names_are_shortened_in_the_middle);
-    tcase_add_test(tests, the_size_of_the_terminal_has_defaults);
-    tcase_add_test(tests, only_terminals_get_colours);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

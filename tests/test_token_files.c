@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+SUITE("token_files", .folder = true);
+
 #define BYTE_FORM "# linnet tokenizer byte\n"
 
 static const CorpusOptions plain = {.min_count = 1, .max_input_mb = 1};
@@ -53,10 +55,9 @@ static void expect_refused(char *path, const char *part)
     ck_assert_msg(!token_file_open(&file, path, &error), "%s was opened", path);
     ck_says(error, part);
     ck_says(error, path);
-    free(path);
 }
 
-START_TEST(three_forms_are_read)
+TEST(three_forms_are_read)
 {
     static const int32_t ids[] = {0, 1, 255, 256, 40000, 65535, 3};
     static const struct {
@@ -77,9 +78,8 @@ START_TEST(three_forms_are_read)
         free(path);
     }
 }
-END_TEST
 
-START_TEST(broken_files_are_refused)
+TEST(broken_files_are_refused)
 {
     static const int32_t ids[] = {1, 2, 3, 4};
     char *header = memory_take(TOKEN_HEADER, sizeof(int32_t), "a test");
@@ -101,9 +101,8 @@ START_TEST(broken_files_are_refused)
     expect_refused(scratch_path("."), "not a regular file");
     free(header);
 }
-END_TEST
 
-START_TEST(ids_beyond_the_vocabulary_are_refused)
+TEST(ids_beyond_the_vocabulary_are_refused)
 {
     static const int32_t ids[] = {0, 255, 256, 1}, wild[] = {7, INT32_MIN, 7};
     Vocabulary bytes = vocabulary_of(TOKENIZER_BYTE, "", 0, 1);
@@ -126,10 +125,9 @@ START_TEST(ids_beyond_the_vocabulary_are_refused)
     free(path);
     vocabulary_free(&bytes);
 }
-END_TEST
 
 /* The numbers of a text can be told from its ids. */
-START_TEST(ids_know_the_size_of_their_text)
+TEST(ids_know_the_size_of_their_text)
 {
     static const char text[] = "the \xe4\xb8\xad said\nthe the\n\nsaid <unk>\n";
     for (size_t kind = 0; kind <= TOKENIZER_BYTE; kind++) {
@@ -153,11 +151,10 @@ START_TEST(ids_know_the_size_of_their_text)
         vocabulary_free(&vocabulary);
     }
 }
-END_TEST
 
 /* --- tokenizers in files --- */
 
-START_TEST(tokenizers_come_back_from_their_files)
+TEST(tokenizers_come_back_from_their_files)
 {
     static const char text[] = "a b \\ \"c\" a\tb \xe4\xb8\xad\na b\n";
     for (size_t kind = 0; tokenizer_find(kind); kind++) {
@@ -180,9 +177,8 @@ START_TEST(tokenizers_come_back_from_their_files)
         vocabulary_free(&other);
     }
 }
-END_TEST
 
-START_TEST(broken_tokenizer_files_are_refused)
+TEST(broken_tokenizer_files_are_refused)
 {
     static const struct {
         const char *text, *says;
@@ -198,22 +194,19 @@ START_TEST(broken_tokenizer_files_are_refused)
     };
     scratch_empty();
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char *path = scratch_put("vocabulary.txt", cases[i].text);
+        scratch_put("vocabulary.txt", cases[i].text);
         Vocabulary vocabulary;
         Error error = {0};
         ck_assert(!vocabulary_load(&vocabulary, scratch_folder(), &error));
         ck_says(error, cases[i].says);
-        free(path);
     }
-    char *path = scratch_put("tokenizer.json", "{}");
+    scratch_put("tokenizer.json", "{}");
     Vocabulary vocabulary;
     Error error = {0};
     ck_assert(!vocabulary_load(&vocabulary, scratch_folder(), &error));
     ck_says(error, "has both vocabulary.txt and tokenizer.json");
-    free(path);
     scratch_empty();
 }
-END_TEST
 
 /* --- corpora --- */
 
@@ -243,7 +236,7 @@ static void expect_text(const CorpusSplit *split, const char *text)
     ck_assert_uint_eq(split->crc, tokens_crc(split->ids, split->count));
 }
 
-START_TEST(ids_alone_are_split)
+TEST(ids_alone_are_split)
 {
     char *text = memory_take(101, 1, "a test");
     memset(text, 'x', 100);
@@ -251,7 +244,7 @@ START_TEST(ids_alone_are_split)
     scratch_empty();
     char *path = put_text("some.bin", text);
     expect_no_corpus(path, &plain, NULL, "which tokenizer made these token ids?");
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     Corpus corpus = load(path, &plain, NULL);
     ck_assert(corpus.vocabulary.tokenizer == tokenizer_find(TOKENIZER_BYTE));
     expect_text(&corpus.valid, "12345");
@@ -274,13 +267,12 @@ START_TEST(ids_alone_are_split)
     free(path);
     free(text);
 }
-END_TEST
 
 /* A directory stands for its train.bin; val.bin and test.bin lie beside it. */
-START_TEST(directories_of_ids_are_corpora)
+TEST(directories_of_ids_are_corpora)
 {
     scratch_empty();
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     char *train = put_text("train.bin", "abcabc"), *valid = put_text("val.bin", "bb");
     const char *names[] = {scratch_folder(), train};
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -309,11 +301,9 @@ START_TEST(directories_of_ids_are_corpora)
     free(valid);
     free(test);
     free(other);
-    free(text);
 }
-END_TEST
 
-START_TEST(options_that_contradict_ids_are_refused)
+TEST(options_that_contradict_ids_are_refused)
 {
     scratch_empty();
     char *path = put_text("some.bin", "abcabc"), *form = scratch_put("form", BYTE_FORM);
@@ -334,12 +324,10 @@ START_TEST(options_that_contradict_ids_are_refused)
     options.tokenizer_file = path;
     expect_no_corpus(path, &options, NULL, path);
     free(path);
-    free(form);
 }
-END_TEST
 
 /* With a vocabulary from a checkpoint, none need be beside the ids; another one must not. */
-START_TEST(a_known_vocabulary_must_fit_the_ids)
+TEST(a_known_vocabulary_must_fit_the_ids)
 {
     scratch_empty();
     Vocabulary known = vocabulary_of(TOKENIZER_WORD, "a b c d\n", 0, 1);
@@ -348,7 +336,7 @@ START_TEST(a_known_vocabulary_must_fit_the_ids)
     Corpus corpus = load(path, &plain, &known);
     ck_assert_uint_eq(corpus.train.count, 2);
     corpus_free(&corpus);
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     expect_no_corpus(path, &plain, &known, "the tokenizer beside it is not that of the run");
     scratch_empty();
     free(path);
@@ -357,10 +345,9 @@ START_TEST(a_known_vocabulary_must_fit_the_ids)
     free(path);
     vocabulary_free(&known);
 }
-END_TEST
 
 /* A text is encoded by a given tokenizer, which learns nothing from it. */
-START_TEST(texts_take_a_tokenizer_from_a_file)
+TEST(texts_take_a_tokenizer_from_a_file)
 {
     scratch_empty();
     char *form = scratch_put("form", "# linnet tokenizer word\nb\n<eos>\n<unk>\n");
@@ -373,10 +360,7 @@ START_TEST(texts_take_a_tokenizer_from_a_file)
     corpus_free(&corpus);
     options.vocab_size = 10;
     expect_no_corpus(path, &options, NULL, "drop --vocab-size");
-    free(form);
-    free(path);
 }
-END_TEST
 
 /* --- files that change --- */
 
@@ -422,7 +406,7 @@ static void do_nothing(const char *path)
 }
 
 /* Whatever happens to the file, all ids can be read, and are below the limit. */
-START_TEST(files_that_change_are_noticed)
+TEST(files_that_change_are_noticed)
 {
     enum { LENGTH = 100000 };
     static const struct {
@@ -439,7 +423,7 @@ START_TEST(files_that_change_are_noticed)
     int32_t *ids = memory_take(LENGTH, sizeof *ids, "a test");
     memset(text, 'x', LENGTH);
     scratch_empty();
-    free(scratch_put("vocabulary.txt", BYTE_FORM));
+    scratch_put("vocabulary.txt", BYTE_FORM);
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *path = put_text("some.bin", text);
         Corpus corpus = load(path, &plain, NULL);
@@ -462,26 +446,4 @@ START_TEST(files_that_change_are_noticed)
     }
     free(text);
     free(ids);
-}
-END_TEST
-
-Suite *token_files_suite(void)
-{
-    Suite *suite = suite_create("token_files");
-    TCase *tests = tcase_create("token_files");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, three_forms_are_read);
-    tcase_add_test(tests, broken_files_are_refused);
-    tcase_add_test(tests, ids_beyond_the_vocabulary_are_refused);
-    tcase_add_test(tests, ids_know_the_size_of_their_text);
-    tcase_add_test(tests, tokenizers_come_back_from_their_files);
-    tcase_add_test(tests, broken_tokenizer_files_are_refused);
-    tcase_add_test(tests, ids_alone_are_split);
-    tcase_add_test(tests, directories_of_ids_are_corpora);
-    tcase_add_test(tests, options_that_contradict_ids_are_refused);
-    tcase_add_test(tests, a_known_vocabulary_must_fit_the_ids);
-    tcase_add_test(tests, texts_take_a_tokenizer_from_a_file);
-    tcase_add_test(tests, files_that_change_are_noticed);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+SUITE("tokenizers");
+
 /* Encodes the text and writes each token in brackets. */
 static void expect_pieces(size_t tokenizer, const char *learned, const char *text,
                           size_t unknown, const char *expected)
@@ -29,7 +31,7 @@ static void expect_pieces(size_t tokenizer, const char *learned, const char *tex
     vocabulary_free(&vocabulary);
 }
 
-START_TEST(words_are_split_at_ascii_space)
+TEST(words_are_split_at_ascii_space)
 {
     const char *learned = "a b\n";
     expect_pieces(TOKENIZER_WORD, learned, " \ta\v\fb \r\n\n b", 0, "[a][b][\n][\n][b]");
@@ -48,7 +50,6 @@ START_TEST(words_are_split_at_ascii_space)
     expect_pieces(TOKENIZER_WORD, "\x1b[1m a\n", "\x1b[1m", 0, "[\x1b[1m]");
     expect_pieces(TOKENIZER_WORD, learned, "", 0, "");
 }
-END_TEST
 
 /* Each token cut out of the text in brackets; line ends as <eos>. */
 static void expect_cuts(const char *text, const char *expected)
@@ -63,7 +64,7 @@ static void expect_cuts(const char *text, const char *expected)
     free(pieces);
 }
 
-START_TEST(words_and_marks_are_told_apart)
+TEST(words_and_marks_are_told_apart)
 {
     expect_cuts("(freedom), \"freedom.\"\n", "[(][freedom][)][,][\"][freedom][.][\"][<eos>]");
     expect_cuts("don't 'tis dogs' O\xE2\x80\x99Neil 90's", "[don't]['][tis][dogs][']"
@@ -88,9 +89,8 @@ START_TEST(words_and_marks_are_told_apart)
                 "[ne\xCC\x81][\xE2\x98\xBA\xEF\xB8\x8F][!]");
     expect_cuts("a\xff\xC3", "[a][\xff][\xC3]"); /* refused by tokenizer_check, yet harmless */
 }
-END_TEST
 
-START_TEST(words_without_end_are_cut)
+TEST(words_without_end_are_cut)
 {
     char text[3 * TOKEN_LONGEST];
     const Tokenizer *tokenizer = tokenizer_find(TOKENIZER_WORDPUNCT);
@@ -115,9 +115,8 @@ START_TEST(words_without_end_are_cut)
     at = 0;
     ck_assert_uint_le(tokenizer->cut(text, sizeof text - 1, &at, &token), TOKEN_LONGEST);
 }
-END_TEST
 
-START_TEST(letters_are_lower_cased)
+TEST(letters_are_lower_cased)
 {
     char text[] = "AbZ [`{ \xC3\x80\xC3\x97\xC3\x9E \xC4\xB0\xC5\xB8\xC4\xB9\xC4\xBA "
                   "\xCE\xA3\xCE\x86 \xD0\x81\xD0\x96\xD0\xAF\xD3\x90 \xE1\xBA\x9E \xff";
@@ -131,9 +130,8 @@ START_TEST(letters_are_lower_cased)
         ck_assert((c < 0x80) == (small < 0x80) && (c < 0x800) == (small < 0x800));
     }
 }
-END_TEST
 
-START_TEST(lower_cased_vocabularies_read_capitals)
+TEST(lower_cased_vocabularies_read_capitals)
 {
     static const size_t kinds[] = {TOKENIZER_WORD, TOKENIZER_WORDPUNCT, TOKENIZER_CHAR};
     const VocabularyLimits limits = {.min_count = 1, .lowercase = true};
@@ -157,9 +155,8 @@ START_TEST(lower_cased_vocabularies_read_capitals)
                                 &limits, &error));
     ck_says(error, "--lowercase is for");
 }
-END_TEST
 
-START_TEST(characters_are_never_split)
+TEST(characters_are_never_split)
 {
     const char *learned = "ab \xC3\xA9\xF0\x9F\x90\xA6\n";
     expect_pieces(TOKENIZER_CHAR, learned, "a\xC3\xA9\xF0\x9F\x90\xA6", 0,
@@ -185,9 +182,8 @@ START_TEST(characters_are_never_split)
                             "a\n",
                             0, 1, "\xEF\xBF\xBD a <eos> ");
 }
-END_TEST
 
-START_TEST(every_byte_is_a_token)
+TEST(every_byte_is_a_token)
 {
     Vocabulary vocabulary = vocabulary_of(TOKENIZER_BYTE, "x", 0, 1);
     char all[TOKENS_OF_BYTE];
@@ -210,9 +206,8 @@ START_TEST(every_byte_is_a_token)
     arrfree(ids);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
-START_TEST(invalid_text_is_refused_with_its_position)
+TEST(invalid_text_is_refused_with_its_position)
 {
     static const struct {
         const char *text;
@@ -250,9 +245,8 @@ START_TEST(invalid_text_is_refused_with_its_position)
         }
     ck_assert(tokenizer_check(tokenizer_find(TOKENIZER_BYTE), "t", "\xff\0", 2, &error));
 }
-END_TEST
 
-START_TEST(endless_words_are_refused)
+TEST(endless_words_are_refused)
 {
     char text[TOKEN_LONGEST + 4] = "a\n";
     const Tokenizer *word = tokenizer_find(TOKENIZER_WORD);
@@ -275,22 +269,4 @@ START_TEST(endless_words_are_refused)
     ck_assert_uint_eq(word->encode(&vocabulary, "a\0 a", 4, &ids), 1);
     arrfree(ids);
     vocabulary_free(&vocabulary);
-}
-END_TEST
-
-Suite *tokenizers_suite(void)
-{
-    Suite *suite = suite_create("tokenizers");
-    TCase *tests = tcase_create("tokenizers");
-    tcase_add_test(tests, words_are_split_at_ascii_space);
-    tcase_add_test(tests, words_and_marks_are_told_apart);
-    tcase_add_test(tests, words_without_end_are_cut);
-    tcase_add_test(tests, letters_are_lower_cased);
-    tcase_add_test(tests, lower_cased_vocabularies_read_capitals);
-    tcase_add_test(tests, characters_are_never_split);
-    tcase_add_test(tests, every_byte_is_a_token);
-    tcase_add_test(tests, invalid_text_is_refused_with_its_position);
-    tcase_add_test(tests, endless_words_are_refused);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <zlib.h>
 
-START_TEST(ids_take_as_few_bytes_as_the_vocabulary_allows)
+SUITE("tokens", .folder = true);
+
+TEST(ids_take_as_few_bytes_as_the_vocabulary_allows)
 {
     static const struct {
         size_t vocabulary;
@@ -22,10 +24,9 @@ START_TEST(ids_take_as_few_bytes_as_the_vocabulary_allows)
     for (size_t i = 0; i < COUNT(cases); i++)
         ck_assert_uint_eq(tokens_width(cases[i].vocabulary), cases[i].width);
 }
-END_TEST
 
 /* Every id that a vocabulary has comes back, and the checksum is that of int32_t ids. */
-START_TEST(narrow_ids_are_read_as_they_were_written)
+TEST(narrow_ids_are_read_as_they_were_written)
 {
     enum { IDS = 10000, STEP = 777 };
     static const size_t vocabularies[] = {2, 256, 257, 65536, 65537, INT32_MAX};
@@ -54,9 +55,8 @@ START_TEST(narrow_ids_are_read_as_they_were_written)
     free(ids);
     free(back);
 }
-END_TEST
 
-START_TEST(a_tally_counts_every_id)
+TEST(a_tally_counts_every_id)
 {
     enum { IDS = 9000, WORDS = 300 };
     int32_t ids[IDS];
@@ -70,9 +70,8 @@ START_TEST(a_tally_counts_every_id)
         all += seen[i];
     ck_assert_uint_eq(all, IDS);
 }
-END_TEST
 
-START_TEST(texts_break_before_white_space_that_follows_something_else)
+TEST(texts_break_before_white_space_that_follows_something_else)
 {
     static const struct {
         const char *text;
@@ -101,7 +100,6 @@ START_TEST(texts_break_before_white_space_that_follows_something_else)
         ck_assert_msg(utf8_last_break(cases[i].text, strlen(cases[i].text)) == cases[i].at,
                       "case %zu", i);
 }
-END_TEST
 
 /* A text of several pieces, which end in the middle of everything. */
 static char *long_text(size_t *size)
@@ -142,7 +140,7 @@ static void check_encoding(const CorpusSplit *split, const Vocabulary *vocabular
 }
 
 /* The pieces together have the ids of the whole, with every tokenizer. */
-START_TEST(pieces_have_the_ids_of_the_whole)
+TEST(pieces_have_the_ids_of_the_whole)
 {
     size_t size;
     char *text = long_text(&size), *path = scratch_put_bytes("long", text, size);
@@ -161,13 +159,11 @@ START_TEST(pieces_have_the_ids_of_the_whole)
         ck_assert_uint_eq(corpus_memory(&corpus), 3 * corpus.train.count);
         corpus_free(&corpus);
     }
-    free(path);
     arrfree(text);
 }
-END_TEST
 
 /* Without a place to cut, a piece is as long as it takes. */
-START_TEST(a_text_without_white_space_is_one_piece)
+TEST(a_text_without_white_space_is_one_piece)
 {
     enum { LENGTH = 3 << 20 };
     char *text = memory_take(LENGTH + 7, 1, "a test");
@@ -180,10 +176,8 @@ START_TEST(a_text_without_white_space_is_one_piece)
     ck_assert_msg(corpus_load(&corpus, path, &options, NULL, &error), "%s", error.text);
     check_encoding(&corpus.train, &corpus.vocabulary, text, LENGTH + 1);
     corpus_free(&corpus);
-    free(path);
     free(text);
 }
-END_TEST
 
 /* A BPE vocabulary with a token that was added by hand. */
 static Vocabulary with_added(const char *token)
@@ -200,12 +194,11 @@ static Vocabulary with_added(const char *token)
     ck_assert_int_eq(json_dump_file(root, path, 0), 0);
     ck_assert_msg(vocabulary_load(&result, path, &error), "%s", error.text);
     json_decref(root);
-    free(path);
     vocabulary_free(&vocabulary);
     return result;
 }
 
-START_TEST(no_piece_ends_inside_a_token)
+TEST(no_piece_ends_inside_a_token)
 {
     static const struct {
         const char *text;
@@ -222,21 +215,4 @@ START_TEST(no_piece_ends_inside_a_token)
     }
     pieces_end(&pieces);
     vocabulary_free(&vocabulary);
-}
-END_TEST
-
-Suite *tokens_suite(void)
-{
-    Suite *suite = suite_create("tokens");
-    TCase *tests = tcase_create("tokens");
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_test(tests, ids_take_as_few_bytes_as_the_vocabulary_allows);
-    tcase_add_test(tests, narrow_ids_are_read_as_they_were_written);
-    tcase_add_test(tests, a_tally_counts_every_id);
-    tcase_add_test(tests, texts_break_before_white_space_that_follows_something_else);
-    tcase_add_test(tests, pieces_have_the_ids_of_the_whole);
-    tcase_add_test(tests, no_piece_ends_inside_a_token);
-    tcase_add_test(tests, a_text_without_white_space_is_one_piece);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

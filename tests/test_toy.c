@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+SUITE("toy");
+
 /* --- numbers --- */
 
-START_TEST(entropy_agrees_with_the_cost_of_texts)
+TEST(entropy_agrees_with_the_cost_of_texts)
 {
     enum { BATCHES = 400, SENTENCES = 100 };
     double surprise[BATCHES], tokens[BATCHES], rate = toy_entropy(), spread = 0;
@@ -37,9 +39,8 @@ START_TEST(entropy_agrees_with_the_cost_of_texts)
     fclose(nowhere);
     toy_story_free(&story);
 }
-END_TEST
 
-START_TEST(topics_persist_and_have_their_frequencies)
+TEST(topics_persist_and_have_their_frequencies)
 {
     enum { SENTENCES = 60000 };
     const double shares[TOY_TOPICS] = {0.26, 0.20, 0.17, 0.14, 0.12, 0.11};
@@ -59,7 +60,6 @@ START_TEST(topics_persist_and_have_their_frequencies)
     fclose(nowhere);
     toy_story_free(&story);
 }
-END_TEST
 
 /* --- text --- */
 
@@ -73,7 +73,7 @@ static size_t count_tokens(const char *text)
     return tokens;
 }
 
-START_TEST(texts_are_well_formed)
+TEST(texts_are_well_formed)
 {
     char *text = toy_write(3, 50000), before = '\n';
     size_t tokens = count_tokens(text), lines = 0;
@@ -91,9 +91,8 @@ START_TEST(texts_are_well_formed)
     ck_assert_ptr_nonnull(strstr(text, " an "));
     free(text);
 }
-END_TEST
 
-START_TEST(seeds_decide_the_text)
+TEST(seeds_decide_the_text)
 {
     char *text = toy_write(1, 2000), *again = toy_write(1, 2000), *other = toy_write(2, 2000);
     char *longer = toy_write(1, 9000), *nothing = toy_write(1, 0);
@@ -107,7 +106,6 @@ START_TEST(seeds_decide_the_text)
     free(longer);
     free(nothing);
 }
-END_TEST
 
 typedef struct Person {
     char surname[32];
@@ -128,7 +126,7 @@ static void read_introduction(const char *line, Person *person)
 }
 
 /* A person called "mr. jones" or "he" was introduced before, by that name. */
-START_TEST(people_keep_their_names)
+TEST(people_keep_their_names)
 {
     char *text = toy_write(4, 60000), *state = NULL;
     Person person = {.title = NULL};
@@ -153,19 +151,4 @@ START_TEST(people_keep_their_names)
     }
     ck_assert_uint_gt(references, 500);
     free(text);
-}
-END_TEST
-
-Suite *toy_suite(void)
-{
-    Suite *suite = suite_create("toy");
-    TCase *tests = tcase_create("toy");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, entropy_agrees_with_the_cost_of_texts);
-    tcase_add_test(tests, topics_persist_and_have_their_frequencies);
-    tcase_add_test(tests, texts_are_well_formed);
-    tcase_add_test(tests, seeds_decide_the_text);
-    tcase_add_test(tests, people_keep_their_names);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

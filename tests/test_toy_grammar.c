@@ -9,7 +9,9 @@
 
 #include <string.h>
 
-START_TEST(every_sentence_has_one_derivation)
+SUITE("toy grammar");
+
+TEST(every_sentence_has_one_derivation)
 {
     ToyStory story;
     toy_story_begin(&story, 1);
@@ -27,7 +29,6 @@ START_TEST(every_sentence_has_one_derivation)
     ck_assert(!toy_is_ambiguous(&story.grammar, pairs, count));
     toy_story_free(&story);
 }
-END_TEST
 
 /* A grammar of two rules, to check that the search finds ambiguity. */
 static bool finds_ambiguity(const char *expansion, const char *tail, const char *other_topic)
@@ -47,7 +48,7 @@ static bool finds_ambiguity(const char *expansion, const char *tail, const char 
     return found;
 }
 
-START_TEST(ambiguity_is_found)
+TEST(ambiguity_is_found)
 {
     ck_assert(!finds_ambiguity("<thing> <tail> .", "of it", "well"));
     ck_assert(finds_ambiguity("<thing> <tail> <tail> .", "of it", "well"));
@@ -56,7 +57,6 @@ START_TEST(ambiguity_is_found)
     ck_assert(finds_ambiguity("<thing> <tail> .", "of it", "well loan"));
     ck_assert(finds_ambiguity("the <tail> .", "thing", "well"));
 }
-END_TEST
 
 /* --- samples --- */
 
@@ -107,7 +107,7 @@ static size_t count_all(const ToyStory *story, const Told *told)
     return derivations;
 }
 
-START_TEST(every_sample_has_one_derivation)
+TEST(every_sample_has_one_derivation)
 {
     ToyStory story;
     toy_story_begin(&story, 7);
@@ -118,7 +118,6 @@ START_TEST(every_sample_has_one_derivation)
     }
     toy_story_free(&story);
 }
-END_TEST
 
 static bool is_verb(const ToyGrammar *grammar, const ToyNode *node)
 {
@@ -156,7 +155,7 @@ static Verb *list_verbs(const ToyGrammar *grammar)
 
 /* Checked in two ways: "several banks sell" is correct English, and no verb can take its other
  * form. */
-START_TEST(verbs_agree_with_their_subjects)
+TEST(verbs_agree_with_their_subjects)
 {
     ToyStory story;
     toy_story_begin(&story, 11);
@@ -185,18 +184,4 @@ START_TEST(verbs_agree_with_their_subjects)
     ck_assert(exchanged > 400 && begun > 10);
     arrfree(verbs);
     toy_story_free(&story);
-}
-END_TEST
-
-Suite *toy_grammar_suite(void)
-{
-    Suite *suite = suite_create("toy grammar");
-    TCase *tests = tcase_create("toy grammar");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, every_sentence_has_one_derivation);
-    tcase_add_test(tests, ambiguity_is_found);
-    tcase_add_test(tests, every_sample_has_one_derivation);
-    tcase_add_test(tests, verbs_agree_with_their_subjects);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -35,10 +35,7 @@ static void set_up(void)
     write_corpus(1);
 }
 
-static void tear_down(void)
-{
-    free(corpus_path);
-}
+SUITE("training", .folder = true, .set_up = set_up);
 
 /* Small, with everything that could break resuming: dropout, gradient accumulation, epochs that
  * end within the few steps. */
@@ -110,7 +107,7 @@ static void check_same(const Trainer *a, const Trainer *b)
 
 /* --- one step --- */
 
-START_TEST(an_epoch_trains_on_every_token_once)
+TEST(an_epoch_trains_on_every_token_once)
 {
     for (size_t accumulate = 1; accumulate <= 5; accumulate++) {
         Trainer trainer;
@@ -128,9 +125,8 @@ START_TEST(an_epoch_trains_on_every_token_once)
         trainer_free(&trainer);
     }
 }
-END_TEST
 
-START_TEST(two_half_batches_make_one_step)
+TEST(two_half_batches_make_one_step)
 {
     Trainer whole, halves;
 #define NO_DROPOUT "input-dropout = 0\ndropout = 0\noutput-dropout = 0\n"
@@ -148,9 +144,8 @@ START_TEST(two_half_batches_make_one_step)
     trainer_free(&whole);
     trainer_free(&halves);
 }
-END_TEST
 
-START_TEST(equal_settings_give_bit_identical_runs)
+TEST(equal_settings_give_bit_identical_runs)
 {
     Trainer a, b, other;
     begin(&a, 0, "");
@@ -169,11 +164,10 @@ START_TEST(equal_settings_give_bit_identical_runs)
     trainer_free(&b);
     trainer_free(&other);
 }
-END_TEST
 
 /* Every coordinate of AdamW's first step has the size of the learning rate, whatever the
  * gradient; weight decay applies to matrices only, to embeddings by --embedding-decay. */
-START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
+TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
 {
     const double rate = 0.01 / 3, decay = 0.5; /* the first of three warmup steps */
     Trainer trainer;
@@ -199,7 +193,6 @@ START_TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
     free(before);
     trainer_free(&trainer);
 }
-END_TEST
 
 /* --- resuming --- */
 
@@ -255,8 +248,6 @@ static void check_resuming(size_t kind, const char *more, size_t first, size_t s
     ck_assert(support_same_files(path, straight_path));
     trainer_free(&straight);
     trainer_free(&after);
-    free(path);
-    free(straight_path);
 }
 
 /* Weight averages before and after they begin, another optimizer, and every regulariser. */
@@ -266,22 +257,29 @@ static const char everything[] =
     "qk-norm = yes\nvalue-residual = yes\n"
     "zero-init = yes\nhead-bias = unigram\n";
 
-START_TEST(a_resumed_run_is_bit_identical)
+/* Every kind with the plain recipe and with everything; the other settings in turn. */
+TEST(a_resumed_run_is_bit_identical)
 {
+    static const struct {
+        const char *more;
+        size_t first, second;
+    } turns[] = {
+        {"epochs = 3\n", 1, 14}, /* across the ends of two epochs */
+        {"epochs = 3\n", 7, 1},
+        {"pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2},
+        {"clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2},
+        {everything, 3, 3},
+        {"epochs = 3\ncycles = 3\n", 15, 3}, /* averaging */
+    };
     for (size_t kind = 0; attention_find(kind); kind++) {
+        size_t turn = kind % COUNT(turns);
         check_resuming(kind, "", 3, 3, 0);
-        check_resuming(kind, "epochs = 3\n", 1, 14, 0); /* across the ends of two epochs */
-        check_resuming(kind, "epochs = 3\n", 7, 1, 0);
-        check_resuming(kind, "pos = auto\nnorm = post\nact = swiglu\ntied = no\n", 2, 2, 0);
-        check_resuming(kind, "clip = 0.01\nweight-decay = 0.5\nschedule = linear\n", 2, 2, 0);
-        check_resuming(kind, everything, 3, 3, 0);
         check_resuming(kind, everything, 9, 3, 0);
-        check_resuming(kind, "epochs = 3\ncycles = 3\n", 15, 3, 0); /* averaging */
+        check_resuming(kind, turns[turn].more, turns[turn].first, turns[turn].second, 0);
     }
 }
-END_TEST
 
-START_TEST(a_resumed_run_restores_its_carried_state)
+TEST(a_resumed_run_restores_its_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         if (attention_find(kind)->carry != CARRY_WHOLLY)
@@ -292,10 +290,9 @@ START_TEST(a_resumed_run_restores_its_carried_state)
         check_resuming(kind, more, 7, 1, 0);
     }
 }
-END_TEST
 
 /* Validation reads another text, with its own streams. */
-START_TEST(validation_does_not_change_the_carried_state)
+TEST(validation_does_not_change_the_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         if (attention_find(kind)->carry != CARRY_WHOLLY)
@@ -314,10 +311,9 @@ START_TEST(validation_does_not_change_the_carried_state)
         trainer_free(&b);
     }
 }
-END_TEST
 
 /* The first loss of a model initialised with unigram frequencies is their entropy. */
-START_TEST(a_unigram_start_has_the_unigram_loss)
+TEST(a_unigram_start_has_the_unigram_loss)
 {
     Trainer trainer;
     begin(&trainer, 0, "head-bias = unigram\n");
@@ -333,7 +329,6 @@ START_TEST(a_unigram_start_has_the_unigram_loss)
     free(seen);
     trainer_free(&trainer);
 }
-END_TEST
 
 /* tail: the mean of all weights since averaging began. ema: the previous average keeps a weight
  * of one half, less in the first steps. Neither affects training. */
@@ -376,12 +371,11 @@ static double kept_of_an_ema(double taken)
     return taken == 0 ? 0 : fmin(0.5, (1 + taken) / (10 + taken));
 }
 
-START_TEST(averages_agree_with_the_weights_averaged_by_hand)
+TEST(averages_agree_with_the_weights_averaged_by_hand)
 {
     check_average("tail", kept_of_a_tail);
     check_average("ema", kept_of_an_ema);
 }
-END_TEST
 
 /* Whether two trainers after these steps, one of which forgets its moments, then differ. */
 static bool moments_matter(size_t steps, const char *more)
@@ -402,7 +396,7 @@ static bool moments_matter(size_t steps, const char *more)
     return differ;
 }
 
-START_TEST(the_optimizer_starts_anew_in_each_cycle)
+TEST(the_optimizer_starts_anew_in_each_cycle)
 {
     const char *more = "steps = 18\nwarmup = 0\ncycles = 3\n";
     for (size_t steps = 1; steps < 18; steps++)
@@ -416,11 +410,10 @@ START_TEST(the_optimizer_starts_anew_in_each_cycle)
     ck_assert_double_eq_tol(moved, trainer.settings.train.length.lr, 1e-5);
     trainer_free(&trainer);
 }
-END_TEST
 
 /* Of 18 steps the first fall ends after the twelfth, and each of the others takes two. The
  * average is validated at the ends only. */
-START_TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
+TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
 {
     enum { STEPS = 18, FIRST = 12, CYCLE = 2 };
     Trainer trainer;
@@ -446,9 +439,8 @@ START_TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
     free(sum);
     trainer_free(&trainer);
 }
-END_TEST
 
-START_TEST(progress_survives_to_the_bit)
+TEST(progress_survives_to_the_bit)
 {
     Trainer before, after;
     Error error;
@@ -470,9 +462,7 @@ START_TEST(progress_survives_to_the_bit)
     ck_assert_uint_eq(after.progress.log.tokens, before.progress.log.tokens);
     trainer_free(&before);
     trainer_free(&after);
-    free(path);
 }
-END_TEST
 
 /* --- validation on a part --- */
 
@@ -495,10 +485,9 @@ static void check_part(const char *more, size_t stored, size_t read)
     ck_assert_double_eq_tol(loss, whole, 0.1);
     trainer_free(&trainer);
     free(text);
-    free(valid);
 }
 
-START_TEST(validations_read_a_part_of_the_text)
+TEST(validations_read_a_part_of_the_text)
 {
     check_part("eval-tokens = 100\n", 100, 104); /* whole windows */
     check_part("eval-tokens = 0\n", 0, 0);
@@ -507,10 +496,9 @@ START_TEST(validations_read_a_part_of_the_text)
     check_part("eval-every = 1\n", 8192, 8192);
     check_part("epochs = 2\n", 8192, 8192);
 }
-END_TEST
 
 /* A run that is older than --eval-tokens goes on validating on the whole text. */
-START_TEST(an_old_run_validates_on_the_whole_text)
+TEST(an_old_run_validates_on_the_whole_text)
 {
     static const char *const resumed[] = {"corpus = x\neval-every = 5\n",
                                           "corpus = x\neval-tokens = 77\n", NULL};
@@ -527,10 +515,9 @@ START_TEST(an_old_run_validates_on_the_whole_text)
         options_free_texts(&groups);
     }
 }
-END_TEST
 
 /* 12 % of the training tokens between two validations, if that is less than the text. */
-START_TEST(a_part_is_a_share_of_the_training_tokens)
+TEST(a_part_is_a_share_of_the_training_tokens)
 {
     static const struct {
         const char *more;
@@ -548,7 +535,6 @@ START_TEST(a_part_is_a_share_of_the_training_tokens)
         free(text);
     }
 }
-END_TEST
 
 /* Tries to resume from the file; fills the error. */
 static bool try_resume(const char *path, Error *error)
@@ -566,7 +552,7 @@ static bool try_resume(const char *path, Error *error)
     return good;
 }
 
-START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
+TEST(a_run_resumes_only_from_a_complete_checkpoint)
 {
     Trainer trainer;
     Error error;
@@ -590,16 +576,12 @@ START_TEST(a_run_resumes_only_from_a_complete_checkpoint)
     trainer_free(&trainer);
     ck_assert(!try_resume(edited, &error));
     support_check_error(&error, edited, "cannot read its 'validation_due'");
-    free(edited);
     ck_assert(!try_resume(weights, &error));
     support_check_error(&error, weights, "weights only");
     ck_assert(!try_resume(bare, &error));
     support_check_error(&error, bare, "cannot read its 'step'");
-    free(weights);
-    free(bare);
     free(crc);
 }
-END_TEST
 
 /* --- non-finite steps --- */
 
@@ -639,7 +621,7 @@ static void check_refusal(Trainer *trainer, const char *phrase)
     free(after);
 }
 
-START_TEST(a_non_finite_step_is_not_taken)
+TEST(a_non_finite_step_is_not_taken)
 {
     for (int poison = 0; poison < 3; poison++) {
         Trainer trainer;
@@ -653,10 +635,9 @@ START_TEST(a_non_finite_step_is_not_taken)
         trainer_free(&trainer);
     }
 }
-END_TEST
 
 /* The error names the first non-finite value: a weight, and its tensor. */
-START_TEST(a_non_finite_step_is_explained)
+TEST(a_non_finite_step_is_explained)
 {
     static const char *const poisons[][3] = {
         {"", "wte.weight", "first in the embedding"},
@@ -685,7 +666,6 @@ START_TEST(a_non_finite_step_is_explained)
         trainer_free(&trainer);
     }
 }
-END_TEST
 
 static void write_unbearable_corpus(void)
 {
@@ -696,7 +676,7 @@ static void write_unbearable_corpus(void)
     free(text);
 }
 
-START_TEST(skipped_steps_survive_resuming)
+TEST(skipped_steps_survive_resuming)
 {
     write_unbearable_corpus();
     const char *plain = "epochs = 4\ntied = no\n";
@@ -711,10 +691,9 @@ START_TEST(skipped_steps_survive_resuming)
             check_resuming(kind, carried, 5, 12, 1);
     }
 }
-END_TEST
 
 /* Their own may not be finite, and older ones belong to an earlier place. */
-START_TEST(after_a_skipped_step_carried_states_are_empty)
+TEST(after_a_skipped_step_carried_states_are_empty)
 {
     size_t kind = 0;
     while (strcmp(attention_name(kind), "gated-delta") != 0)
@@ -732,9 +711,8 @@ START_TEST(after_a_skipped_step_carried_states_are_empty)
     go(&trainer, 1);
     trainer_free(&trainer);
 }
-END_TEST
 
-START_TEST(an_impossible_run_is_refused)
+TEST(an_impossible_run_is_refused)
 {
     static const char *const wrong[][2] = {
         {"context = 1000\n", "too few for --context 1000"},
@@ -752,9 +730,8 @@ START_TEST(an_impossible_run_is_refused)
         trainer_free(&trainer);
     }
 }
-END_TEST
 
-START_TEST(training_lowers_the_loss)
+TEST(training_lowers_the_loss)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
         Trainer trainer;
@@ -769,38 +746,4 @@ START_TEST(training_lowers_the_loss)
         free(text);
         trainer_free(&trainer);
     }
-}
-END_TEST
-
-Suite *training_suite(void)
-{
-    Suite *suite = suite_create("training");
-    TCase *tests = tcase_create("training");
-    tcase_set_timeout(tests, 60);
-    tcase_add_unchecked_fixture(tests, scratch_make, scratch_remove);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, an_epoch_trains_on_every_token_once);
-    tcase_add_test(tests, two_half_batches_make_one_step);
-    tcase_add_test(tests, equal_settings_give_bit_identical_runs);
-    tcase_add_test(tests, the_first_adamw_step_has_the_length_of_the_learning_rate);
-    tcase_add_test(tests, a_resumed_run_is_bit_identical);
-    tcase_add_test(tests, a_resumed_run_restores_its_carried_state);
-    tcase_add_test(tests, validation_does_not_change_the_carried_state);
-    tcase_add_test(tests, a_unigram_start_has_the_unigram_loss);
-    tcase_add_test(tests, averages_agree_with_the_weights_averaged_by_hand);
-    tcase_add_test(tests, the_optimizer_starts_anew_in_each_cycle);
-    tcase_add_test(tests, cycles_average_the_weights_at_the_ends_of_their_falls);
-    tcase_add_test(tests, progress_survives_to_the_bit);
-    tcase_add_test(tests, validations_read_a_part_of_the_text);
-    tcase_add_test(tests, a_part_is_a_share_of_the_training_tokens);
-    tcase_add_test(tests, an_old_run_validates_on_the_whole_text);
-    tcase_add_test(tests, a_run_resumes_only_from_a_complete_checkpoint);
-    tcase_add_test(tests, a_non_finite_step_is_not_taken);
-    tcase_add_test(tests, a_non_finite_step_is_explained);
-    tcase_add_test(tests, skipped_steps_survive_resuming);
-    tcase_add_test(tests, after_a_skipped_step_carried_states_are_empty);
-    tcase_add_test(tests, an_impossible_run_is_refused);
-    tcase_add_test(tests, training_lowers_the_loss);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("tricks");
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static const double near = 100 * REAL_EPSILON;
@@ -31,7 +33,7 @@ static Dropout dropout_of(double rate)
 
 /* --- layers against their formulas --- */
 
-START_TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
+TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
 {
     enum { ROWS = 400, WIDTH = 250, ALL = ROWS * WIDTH };
     real *x = memory_take(3 * ALL, sizeof *x, "a test"), *base = x + ALL, *y = base + ALL;
@@ -51,9 +53,8 @@ START_TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
     }
     free(x);
 }
-END_TEST
 
-START_TEST(dropping_a_word_drops_it_everywhere)
+TEST(dropping_a_word_drops_it_everywhere)
 {
     enum { ROWS = 600, LENGTH = 30, WIDTH = 4, WORDS = 200 };
     const double rate = 0.4;
@@ -77,7 +78,6 @@ START_TEST(dropping_a_word_drops_it_everywhere)
     }
     ck_assert_double_eq_tol((double)dropped / WORDS, rate, 0.1);
 }
-END_TEST
 
 /* The sum of the rows of all n-grams that end at the last of some tokens. */
 static void slow_ngrams(double *x, const int32_t *ids, size_t count, const real *table,
@@ -93,7 +93,7 @@ static void slow_ngrams(double *x, const int32_t *ids, size_t count, const real 
     }
 }
 
-START_TEST(an_embedding_adds_the_n_grams_that_end_in_it)
+TEST(an_embedding_adds_the_n_grams_that_end_in_it)
 {
     enum { ROWS = 12, LENGTH = 6, WIDTH = 5, WORDS = 3, ORDER = 4, SLOTS = 7 };
     const EmbeddingSizes sizes = {ROWS, LENGTH, WIDTH, WORDS, ORDER, SLOTS};
@@ -116,10 +116,9 @@ START_TEST(an_embedding_adds_the_n_grams_that_end_in_it)
             ck_assert_double_eq_tol((double)x[row * WIDTH + i], expected[i], near * 10);
     }
 }
-END_TEST
 
 /* Pieces may be shorter than the longest n-gram. */
-START_TEST(n_grams_of_a_text_read_in_pieces_are_those_of_the_text)
+TEST(n_grams_of_a_text_read_in_pieces_are_those_of_the_text)
 {
     enum { TEXT = 12, ORDER = 5, BEFORE = ORDER - 1 };
     int32_t ids[TEXT];
@@ -138,7 +137,6 @@ START_TEST(n_grams_of_a_text_read_in_pieces_are_those_of_the_text)
         ck_assert_mem_eq(pieces, whole, sizeof whole);
     }
 }
-END_TEST
 
 static double slow_activation(const char *name, double x, double gate)
 {
@@ -152,7 +150,7 @@ static double slow_activation(const char *name, double x, double gate)
     return strcmp(name, "relu2") == 0 ? positive * positive : positive;
 }
 
-START_TEST(activations_are_their_formulas)
+TEST(activations_are_their_formulas)
 {
     enum { ROWS = 70, WIDTH = 13 };
     real x[ROWS * 2 * WIDTH], y[ROWS * WIDTH];
@@ -170,9 +168,8 @@ START_TEST(activations_are_their_formulas)
         }
     }
 }
-END_TEST
 
-START_TEST(queries_and_keys_have_the_length_of_their_gain)
+TEST(queries_and_keys_have_the_length_of_their_gain)
 {
     enum { ROWS = 9, HEADS = 4, WIDTH = 5, STRIDE = HEADS * WIDTH + 7 };
     real x[ROWS * STRIDE], y[ROWS * STRIDE], r[ROWS * HEADS], gain[HEADS] = {1, 2, 0.5, -3};
@@ -190,9 +187,8 @@ START_TEST(queries_and_keys_have_the_length_of_their_gain)
             ck_assert_double_eq_tol((double)y[at], expected, near * (1 + fabs(expected)));
         }
 }
-END_TEST
 
-START_TEST(norms_are_their_formulas)
+TEST(norms_are_their_formulas)
 {
     enum { ROWS = 70, WIDTH = 13 };
     real x[ROWS * WIDTH], y[ROWS * WIDTH], gain[WIDTH], bias[WIDTH], mean[ROWS], rstd[ROWS];
@@ -220,9 +216,8 @@ START_TEST(norms_are_their_formulas)
         }
     }
 }
-END_TEST
 
-START_TEST(rope_rotates_its_share_of_the_pairs)
+TEST(rope_rotates_its_share_of_the_pairs)
 {
     enum { WIDTH = 8, HALF = WIDTH / 2, POSITION = 3 };
     const double base = 50;
@@ -244,9 +239,8 @@ START_TEST(rope_rotates_its_share_of_the_pairs)
             ck_assert_double_eq_tol((double)y[i], (double)x[i], near * 10);
     }
 }
-END_TEST
 
-START_TEST(a_blend_has_a_share_of_both)
+TEST(a_blend_has_a_share_of_both)
 {
     enum { ROWS = 70, WIDTH = 5, STRIDE = 3 * WIDTH };
     real x[ROWS * STRIDE], y[ROWS * STRIDE], z[ROWS * WIDTH], kept[ROWS * WIDTH];
@@ -262,7 +256,6 @@ START_TEST(a_blend_has_a_share_of_both)
             ck_assert(kept[row * WIDTH + i] == x[row * STRIDE + i]);
         }
 }
-END_TEST
 
 /* --- in the model --- */
 
@@ -275,7 +268,7 @@ static ModelConfig undisturbed(void)
 }
 
 /* Each acts in training, and none in evaluation. */
-START_TEST(what_is_dropped_is_dropped_in_training)
+TEST(what_is_dropped_is_dropped_in_training)
 {
     static const size_t rates[] = {
         offsetof(ModelConfig, word_dropout),      offsetof(ModelConfig, ngram_dropout),
@@ -295,9 +288,8 @@ START_TEST(what_is_dropped_is_dropped_in_training)
         rig_free(&rig);
     }
 }
-END_TEST
 
-START_TEST(branches_that_start_at_zero_add_nothing)
+TEST(branches_that_start_at_zero_add_nothing)
 {
     for (int zero = 0; zero <= 1; zero++) {
         ModelConfig config = undisturbed();
@@ -312,7 +304,6 @@ START_TEST(branches_that_start_at_zero_add_nothing)
         rig_free(&rig);
     }
 }
-END_TEST
 
 static double loss_of(Rig *rig)
 {
@@ -330,7 +321,7 @@ static void scale_columns(Affine *c_attn, const ModelConfig *config, size_t part
     }
 }
 
-START_TEST(normed_queries_and_keys_have_a_direction_only)
+TEST(normed_queries_and_keys_have_a_direction_only)
 {
     for (int norm = 0; norm <= 1; norm++) {
         ModelConfig config = undisturbed();
@@ -345,10 +336,9 @@ START_TEST(normed_queries_and_keys_have_a_direction_only)
         rig_free(&rig);
     }
 }
-END_TEST
 
 /* With the full share, later layers use only the first layer's values. */
-START_TEST(later_layers_mix_in_the_first_values)
+TEST(later_layers_mix_in_the_first_values)
 {
     for (int share = 0; share <= 1; share++) {
         ModelConfig config = undisturbed();
@@ -368,26 +358,4 @@ START_TEST(later_layers_mix_in_the_first_values)
         ck_assert((losses[0] == losses[1]) == (share == 1));
         rig_free(&rig);
     }
-}
-END_TEST
-
-Suite *tricks_suite(void)
-{
-    Suite *suite = suite_create("tricks");
-    TCase *tests = tcase_create("tricks");
-    tcase_add_test(tests, dropout_leaves_out_its_share_and_keeps_the_mean);
-    tcase_add_test(tests, an_embedding_adds_the_n_grams_that_end_in_it);
-    tcase_add_test(tests, n_grams_of_a_text_read_in_pieces_are_those_of_the_text);
-    tcase_add_test(tests, dropping_a_word_drops_it_everywhere);
-    tcase_add_test(tests, activations_are_their_formulas);
-    tcase_add_test(tests, queries_and_keys_have_the_length_of_their_gain);
-    tcase_add_test(tests, norms_are_their_formulas);
-    tcase_add_test(tests, rope_rotates_its_share_of_the_pairs);
-    tcase_add_test(tests, a_blend_has_a_share_of_both);
-    tcase_add_test(tests, what_is_dropped_is_dropped_in_training);
-    tcase_add_test(tests, branches_that_start_at_zero_add_nothing);
-    tcase_add_test(tests, normed_queries_and_keys_have_a_direction_only);
-    tcase_add_test(tests, later_layers_mix_in_the_first_values);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

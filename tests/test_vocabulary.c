@@ -9,7 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-START_TEST(words_are_ordered_by_frequency_then_occurrence)
+SUITE("vocabulary");
+
+TEST(words_are_ordered_by_frequency_then_occurrence)
 {
     const size_t word = TOKENIZER_WORD;
     vocabulary_expect_words(word, "b a a\nc b a\n", 0, 1, "a b <eos> c <unk> ");
@@ -21,9 +23,8 @@ START_TEST(words_are_ordered_by_frequency_then_occurrence)
     vocabulary_expect_words(word, "a <unk> <unk> b\n", 0, 1, "<unk> a b <eos> ");
     vocabulary_expect_words(word, "a <eos> b\n", 0, 1, "<eos> a b <unk> ");
 }
-END_TEST
 
-START_TEST(limits_keep_the_special_tokens)
+TEST(limits_keep_the_special_tokens)
 {
     const size_t word = TOKENIZER_WORD;
     const char *text = "a a a b b c c d\n";
@@ -49,9 +50,8 @@ START_TEST(limits_keep_the_special_tokens)
     ck_assert(!vocabulary_learn(&vocabulary, bytes, "a\n", 2, &two, &error));
     ck_says(error, "256");
 }
-END_TEST
 
-START_TEST(stored_vocabularies_are_read_back)
+TEST(stored_vocabularies_are_read_back)
 {
     char text[TOKEN_LONGEST + 512] = "\\ \\n \\x1b \x1b[0m \x01\x7f <eos> caf\xC3\xA9 ";
     strcat(text, "x\xEF\xBB\xBF \xEF\xBB\xBFy \xC2\x85 \\\\ \r\r\n \"quoted\" ");
@@ -71,9 +71,8 @@ START_TEST(stored_vocabularies_are_read_back)
     free(written);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
-START_TEST(hostile_vocabularies_are_refused)
+TEST(hostile_vocabularies_are_refused)
 {
     static const struct {
         size_t kind;
@@ -128,7 +127,6 @@ START_TEST(hostile_vocabularies_are_refused)
     ck_assert(!vocabulary_read(&vocabulary, word, endless, sizeof endless, &error));
     ck_says(error, ":1: a token is too long");
 }
-END_TEST
 
 /* --- words with colliding hashes --- */
 
@@ -174,7 +172,7 @@ static double seconds_to_learn(const char *text)
     return least;
 }
 
-START_TEST(colliding_words_take_no_longer)
+TEST(colliding_words_take_no_longer)
 {
     const double patience = 10; /* the weak hash took a thousand times as long */
     char *ordinary = make_words(false), *hostile = make_words(true);
@@ -187,10 +185,9 @@ START_TEST(colliding_words_take_no_longer)
     free(ordinary);
     free(hostile);
 }
-END_TEST
 
 /* As bytes, and where a token has parts of two characters. */
-START_TEST(the_last_part_completes_its_character)
+TEST(the_last_part_completes_its_character)
 {
     static const struct {
         const char *bytes, *character; /* that the last byte completes */
@@ -220,19 +217,4 @@ START_TEST(the_last_part_completes_its_character)
         ck_assert_str_eq(character, cases[i].character);
     }
     vocabulary_free(&bytes);
-}
-END_TEST
-
-Suite *vocabulary_suite(void)
-{
-    Suite *suite = suite_create("vocabulary");
-    TCase *tests = tcase_create("vocabulary");
-    tcase_add_test(tests, words_are_ordered_by_frequency_then_occurrence);
-    tcase_add_test(tests, limits_keep_the_special_tokens);
-    tcase_add_test(tests, stored_vocabularies_are_read_back);
-    tcase_add_test(tests, hostile_vocabularies_are_refused);
-    tcase_add_test(tests, the_last_part_completes_its_character);
-    tcase_add_test(tests, colliding_words_take_no_longer);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("writer");
+
 /* --- writer --- */
 
 static char *write_all(const Vocabulary *vocabulary, WriterStyle style, const char *text,
@@ -98,7 +100,7 @@ static void check_pieces(WriterStyle style, const char *stops, const char *const
     end_pieces(&rig);
 }
 
-START_TEST(text_is_written_as_it_was_read)
+TEST(text_is_written_as_it_was_read)
 {
     const WriterStyle plain = {0}, safe = {.safe = true, .utf8 = true}, ascii = {.safe = true};
     const char *text = "one two\nthr\xc3\xa9\xc3\xa9 x\n";
@@ -111,10 +113,9 @@ START_TEST(text_is_written_as_it_was_read)
     check_written(TOKENIZER_WORD, (WriterStyle){.detok = true}, "he did n't .\nno",
                   "he didn't.\nno\n");
 }
-END_TEST
 
 /* Texts whose blanks are found again from the tokens. */
-START_TEST(blanks_between_words_and_marks_are_guessed)
+TEST(blanks_between_words_and_marks_are_guessed)
 {
     static const char *const texts[] = {
         "Yes, no; so: it (see [p. 5]) is {a}! Why? 5%...\n",
@@ -134,9 +135,8 @@ START_TEST(blanks_between_words_and_marks_are_guessed)
     check_written(TOKENIZER_WORDPUNCT, (WriterStyle){.probabilities = true}, "a, b",
                   "a[0.25],[0.25] b[0.25]\n");
 }
-END_TEST
 
-START_TEST(terminal_control_characters_are_not_written)
+TEST(terminal_control_characters_are_not_written)
 {
     const WriterStyle safe = {.safe = true, .utf8 = true};
     check_written(TOKENIZER_WORD, safe, "a\x1b[31mb \x7f \xc2\x9b",
@@ -151,9 +151,8 @@ START_TEST(terminal_control_characters_are_not_written)
     check_pieces(safe, "", (const char *const[]){"\xe2\x80", "\xae\x1b[3", "1m\n\x07", NULL},
                  "\\u202e\\x1b[31m\n\\x07");
 }
-END_TEST
 
-START_TEST(probabilities_are_written_beside_the_tokens)
+TEST(probabilities_are_written_beside_the_tokens)
 {
     const WriterStyle numbers = {.probabilities = true, .utf8 = true},
                       colours = {.probabilities = true, .utf8 = true, .colour = true};
@@ -166,9 +165,8 @@ START_TEST(probabilities_are_written_beside_the_tokens)
     check_written(TOKENIZER_WORD, (WriterStyle){.probabilities = true, .detok = true}, "ca n't",
                   "ca[0.25]n't[0.25]\n");
 }
-END_TEST
 
-START_TEST(probabilities_of_parts_of_characters_are_multiplied)
+TEST(probabilities_of_parts_of_characters_are_multiplied)
 {
     const WriterStyle numbers = {.probabilities = true, .utf8 = true};
 #define PIECES(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -187,7 +185,6 @@ START_TEST(probabilities_of_parts_of_characters_are_multiplied)
     check_written(TOKENIZER_WORD, numbers, "a\n\nb",
                   "a[0.25] <eos>[0.25]\n<eos>[0.25]\nb[0.25]\n");
 }
-END_TEST
 
 /* --- held back --- */
 
@@ -272,7 +269,7 @@ static void check_split(const char *text, size_t longest, const char *lines,
     end_pieces(&rig);
 }
 
-START_TEST(only_whole_characters_are_written)
+TEST(only_whole_characters_are_written)
 {
     static const char bytes[] = "a\n\x80\xa6\x9f\x90\xbf\xc3\xc3\xe2\xe0\xed\xf0\xf0\xf4\xff";
     static const char *const none[] = {NULL};
@@ -291,9 +288,8 @@ START_TEST(only_whole_characters_are_written)
     check_pieces(plain, "", PIECES("\xed\xa0\x80", "\xf5"), LOST LOST LOST LOST);
     check_written(TOKENIZER_BYTE, plain, "\xc3", LOST "\n");
 }
-END_TEST
 
-START_TEST(a_character_that_a_pause_interrupts_is_written_after_it)
+TEST(a_character_that_a_pause_interrupts_is_written_after_it)
 {
     static const char *const birds[] = {"a\xf0\x9f", "\x90\xa6\xc3", "\xa4z\xc3", "(", NULL};
     for (size_t shows = 0; shows < 2; shows++) {
@@ -312,9 +308,8 @@ START_TEST(a_character_that_a_pause_interrupts_is_written_after_it)
         end_pieces(&rig);
     }
 }
-END_TEST
 
-START_TEST(a_text_ends_before_its_stop_text)
+TEST(a_text_ends_before_its_stop_text)
 {
     static const char *const stops[][4] = {
         {"ab"},          {"aabaaab"}, {"ba", "aba"},      {"aaa", "ba", "bb"},
@@ -328,9 +323,8 @@ START_TEST(a_text_ends_before_its_stop_text)
             free(text);
         }
 }
-END_TEST
 
-START_TEST(a_stop_text_is_found_in_what_is_written)
+TEST(a_stop_text_is_found_in_what_is_written)
 {
     const WriterStyle plain = {0}, safe = {.safe = true};
     check_pieces(plain, "\\t\\\\n", PIECES("a\t", "\\", "nb"), "a");
@@ -353,9 +347,8 @@ START_TEST(a_stop_text_is_found_in_what_is_written)
     ck_assert_str_eq(rig.written, "xab ab a\n");
     end_pieces(&rig);
 }
-END_TEST
 
-START_TEST(invalid_stop_texts_are_refused)
+TEST(invalid_stop_texts_are_refused)
 {
     Stops stops;
     Error error;
@@ -368,7 +361,6 @@ START_TEST(invalid_stop_texts_are_refused)
     ck_assert(stops_read(&stops, "\n\n", &error));
     ck_assert_uint_eq(stops.count, 0);
 }
-END_TEST
 
 /* --- colours --- */
 
@@ -386,7 +378,7 @@ static double luminance(int colour)
     return 0.2126 * light(red) + 0.7152 * light(green) + 0.0722 * light(blue);
 }
 
-START_TEST(colours_are_readable_on_black_and_white)
+TEST(colours_are_readable_on_black_and_white)
 {
     static const double probabilities[] = {0, 0.0005, 0.005, 0.05, 0.3, 0.7, 1};
     for (size_t i = 0; i < COUNT(probabilities); i++) {
@@ -398,24 +390,4 @@ START_TEST(colours_are_readable_on_black_and_white)
     ck_assert_int_eq(writer_colour(0.5), writer_colour(1));
     for (size_t i = 2; i < 6; i++)
         ck_assert_int_ne(writer_colour(probabilities[i]), writer_colour(probabilities[i - 1]));
-}
-END_TEST
-
-Suite *writer_suite(void)
-{
-    Suite *suite = suite_create("writer");
-    TCase *tests = tcase_create("writer");
-    tcase_add_test(tests, text_is_written_as_it_was_read);
-    tcase_add_test(tests, blanks_between_words_and_marks_are_guessed);
-    tcase_add_test(tests, terminal_control_characters_are_not_written);
-    tcase_add_test(tests, probabilities_are_written_beside_the_tokens);
-    tcase_add_test(tests, probabilities_of_parts_of_characters_are_multiplied);
-    tcase_add_test(tests, only_whole_characters_are_written);
-    tcase_add_test(tests, a_character_that_a_pause_interrupts_is_written_after_it);
-    tcase_add_test(tests, a_text_ends_before_its_stop_text);
-    tcase_add_test(tests, a_stop_text_is_found_in_what_is_written);
-    tcase_add_test(tests, invalid_stop_texts_are_refused);
-    tcase_add_test(tests, colours_are_readable_on_black_and_white);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+SUITE("writing");
+
 /* --- detokenising --- */
 
 static void append_word(Detok *detok, char **text, const char *word)
@@ -42,7 +44,7 @@ static void check_detok(const char *words, const char *expected)
     free(copy);
 }
 
-START_TEST(punctuation_is_spaced_as_in_print)
+TEST(punctuation_is_spaced_as_in_print)
 {
     check_detok("yes , no ; so : it is .", "yes, no; so: it is.");
     check_detok("really ? no !", "really? no!");
@@ -57,9 +59,8 @@ START_TEST(punctuation_is_spaced_as_in_print)
     check_detok("one -- or two", "one -- or two");
     check_detok("ab\\/cd 1\\/2 \\* a\\b", "ab/cd 1/2 * a\\b");
 }
-END_TEST
 
-START_TEST(parts_of_words_are_joined)
+TEST(parts_of_words_are_joined)
 {
     check_detok("it did n't , ca n't and wo n't", "it didn't, can't and won't");
     check_detok("they 're we 've he 'll she 'd i 'm it 's",
@@ -70,9 +71,8 @@ START_TEST(parts_of_words_are_joined)
     check_detok("'s so", "'s so"); /* nothing to join */
     check_detok("can \n not", "can\nnot");
 }
-END_TEST
 
-START_TEST(numbers_keep_their_signs)
+TEST(numbers_keep_their_signs)
 {
     check_detok("$ N million at N %", "$N million at N%");
     check_detok("us$ 20 , c$ 3.5 and # .5", "us$20, c$3.5 and #.5");
@@ -83,9 +83,8 @@ START_TEST(numbers_keep_their_signs)
     check_detok("\xe2\x82\xac 20", "\xe2\x82\xac"
                                    "20");
 }
-END_TEST
 
-START_TEST(words_of_any_length_are_written)
+TEST(words_of_any_length_are_written)
 {
     char word[TOKEN_LONGEST + 1];
     memset(word, 'a', TOKEN_LONGEST);
@@ -99,11 +98,10 @@ START_TEST(words_of_any_length_are_written)
         free(expected);
     }
 }
-END_TEST
 
 /* --- columns --- */
 
-START_TEST(texts_are_printed_side_by_side)
+TEST(texts_are_printed_side_by_side)
 {
     static char *const texts[] = {"one bird\n", "two birds that sing and then go away\n", ""};
     char *printed = NULL;
@@ -124,11 +122,10 @@ START_TEST(texts_are_printed_side_by_side)
                      "(7)\none\nbird\n\n(8)\ntwo\nbirds\nthat\nsing\nand\nthen\ngo\naway\n");
     free(printed);
 }
-END_TEST
 
 /* --- commands of a session --- */
 
-START_TEST(session_commands_set_options)
+TEST(session_commands_set_options)
 {
     TextOptions options = {0};
     const Options group = text_options(&options);
@@ -146,9 +143,8 @@ START_TEST(session_commands_set_options)
     for (size_t i = 0; (option = option_at(&group, i)); i++)
         ck_assert_ptr_eq(session_find_option(&group, option->name, &error), option);
 }
-END_TEST
 
-START_TEST(a_stop_text_may_be_quoted)
+TEST(a_stop_text_may_be_quoted)
 {
     TextOptions options = {0};
     const Options group = text_options(&options);
@@ -171,9 +167,8 @@ START_TEST(a_stop_text_may_be_quoted)
     options_free_texts(&group);
     vocabulary_free(&vocabulary);
 }
-END_TEST
 
-START_TEST(invalid_commands_change_nothing)
+TEST(invalid_commands_change_nothing)
 {
     static const char *const wrong[][3] = {
         {"temperature", "200", "from 0 to 100"},
@@ -201,9 +196,8 @@ START_TEST(invalid_commands_change_nothing)
     ck_assert(options.length == before.length && options.count == before.count);
     ck_assert(options.detok == before.detok);
 }
-END_TEST
 
-START_TEST(only_word_tokens_are_detokenised)
+TEST(only_word_tokens_are_detokenised)
 {
     TextOptions options = {.detok = true};
     Error error;
@@ -215,7 +209,6 @@ START_TEST(only_word_tokens_are_detokenised)
     }
     support_check_error(&error, "--detok", "bpe");
 }
-END_TEST
 
 /* An excerpt must be the text that is sampled after a start token, with a line end. */
 static void check_excerpt(Generator *generator, const Vocabulary *vocabulary, int32_t start)
@@ -240,7 +233,7 @@ static void check_excerpt(Generator *generator, const Vocabulary *vocabulary, in
     free(expected);
 }
 
-START_TEST(excerpts_begin_after_the_start_token)
+TEST(excerpts_begin_after_the_start_token)
 {
     SmallModel small;
     Generator generator;
@@ -257,23 +250,4 @@ START_TEST(excerpts_begin_after_the_start_token)
     generator_free(&generator);
     vocabulary_free(&vocabulary);
     small_model_free(&small);
-}
-END_TEST
-
-Suite *writing_suite(void)
-{
-    Suite *suite = suite_create("writing");
-    TCase *tests = tcase_create("writing");
-    tcase_add_test(tests, punctuation_is_spaced_as_in_print);
-    tcase_add_test(tests, parts_of_words_are_joined);
-    tcase_add_test(tests, numbers_keep_their_signs);
-    tcase_add_test(tests, words_of_any_length_are_written);
-    tcase_add_test(tests, texts_are_printed_side_by_side);
-    tcase_add_test(tests, session_commands_set_options);
-    tcase_add_test(tests, a_stop_text_may_be_quoted);
-    tcase_add_test(tests, invalid_commands_change_nothing);
-    tcase_add_test(tests, only_word_tokens_are_detokenised);
-    tcase_add_test(tests, excerpts_begin_after_the_start_token);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

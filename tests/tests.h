@@ -1,70 +1,51 @@
-/* What every test file has: a suite, and lists to go through. */
+/* What every test file has: a suite, perhaps cases, tests, and lists to go through. Suites,
+ * cases and tests add themselves when the program starts, and belong to what stands above them.
+ */
 #ifndef LINNET_TESTS_H
 #define LINNET_TESTS_H
 
 #include <check.h>
+#include <stdbool.h>
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-Suite *attention_suite(void);
-Suite *attention_gradients_suite(void);
-Suite *decay_suite(void);
-Suite *mixer_layers_suite(void);
-Suite *model_suite(void);
-Suite *tricks_suite(void);
-Suite *carry_suite(void);
-Suite *inspect_suite(void);
-Suite *core_suite(void);
-Suite *file_suite(void);
-Suite *options_suite(void);
-Suite *numbers_suite(void);
-Suite *learning_suite(void);
-Suite *step_suite(void);
-Suite *golden_suite(void);
-Suite *kernel_suite(void);
-Suite *team_suite(void);
-Suite *adopt_suite(void);
-Suite *checkpoint_suite(void);
-Suite *forgeries_suite(void);
-Suite *training_suite(void);
-Suite *extension_suite(void);
-Suite *saving_suite(void);
-Suite *observers_suite(void);
-Suite *events_suite(void);
-Suite *fullscreen_suite(void);
-Suite *library_suite(void);
-Suite *use_suite(void);
-Suite *writer_suite(void);
-Suite *writing_suite(void);
-Suite *reader_suite(void);
-Suite *tokenizers_suite(void);
-Suite *tokens_suite(void);
-Suite *token_files_suite(void);
-Suite *vocabulary_suite(void);
-Suite *bpe_suite(void);
-Suite *corpus_files_suite(void);
-Suite *corpus_suite(void);
-Suite *batches_suite(void);
-Suite *toy_grammar_suite(void);
-Suite *toy_suite(void);
-Suite *tasks_suite(void);
-Suite *safetensors_write_suite(void);
-Suite *safetensors_read_suite(void);
-Suite *safetensors_hostile_suite(void);
-Suite *runlog_suite(void);
-Suite *rundata_suite(void);
-Suite *scores_suite(void);
-Suite *scoring_suite(void);
-Suite *baseline_suite(void);
-Suite *groups_suite(void);
-Suite *hints_suite(void);
-Suite *chart_suite(void);
-Suite *svg_suite(void);
-Suite *table_suite(void);
-Suite *report_suite(void);
-Suite *terminal_suite(void);
-Suite *export_suite(void);
-Suite *gguf_suite(void);
-Suite *import_suite(void);
+/* A suite with a case of the same name, a case, or a test. */
+typedef struct TestPart {
+    TTest test; /* has the name, file and line; a function, if it is a test */
+    bool is_suite;
+    /* of the tests of a case: */
+    bool folder; /* the scratch directory, empty before each test */
+    void (*set_up)(void), (*tear_down)(void); /* called in the process of each test */
+    /* of a test: */
+    int status;   /* with which it must exit */
+    int from, to; /* the values of _i that it runs with */
+    struct TestPart *next;
+} TestPart;
+
+void test_part_add(TestPart *part);
+
+#define TEST_PART(id, ...)                                                            \
+    __attribute__((constructor)) static void add_##id(void)                           \
+    {                                                                                 \
+        static TestPart part;                                                         \
+        part = (TestPart){.test.file = __FILE__, .test.line = __LINE__, __VA_ARGS__}; \
+        test_part_add(&part);                                                         \
+    }                                                                                 \
+    struct TestPart
+
+/* SUITE("name", .folder = true); the same for CASE. */
+#define SUITE(...)            TEST_PART(suite, .is_suite = true, .test.name = __VA_ARGS__)
+#define CASE(...)             CASE_AT(__LINE__, __VA_ARGS__)
+#define CASE_AT(line, ...)    CASE_NAMED(line, __VA_ARGS__)
+#define CASE_NAMED(line, ...) TEST_PART(case_##line, .test.name = __VA_ARGS__)
+
+/* TEST(sentence) { ... } */
+#define TEST(sentence)                    LOOP_TEST(sentence, 0, 1)
+#define LOOP_TEST(sentence, first, after) TEST_WITH(sentence, .from = (first), .to = (after))
+#define EXIT_TEST(sentence, code)         TEST_WITH(sentence, .status = (code), .to = 1)
+#define TEST_WITH(sentence, ...)                                                   \
+    static void sentence(int _i);                                                  \
+    TEST_PART(sentence, .test.name = #sentence, .test.fn = sentence, __VA_ARGS__); \
+    static void sentence(int _i CK_ATTRIBUTE_UNUSED)
 
 #endif

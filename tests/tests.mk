@@ -4,11 +4,16 @@
 # --- the test programs ---
 
 TESTS    = $(wildcard tests/*.c)
+# With double reals, only what needs the precision: gradients and formulas.
+PRECISE  = adopt attention attention_gradients carry decay golden learning mixer_layers model numbers tricks
+HELPERS  = $(filter-out tests/test_%,$(TESTS))
+tests_float  = $(filter-out %_gradients.c,$(TESTS))
+tests_double = $(HELPERS) $(PRECISE:%=tests/test_%.c)
 SHEETS   = $(wildcard $(patsubst %,%/*.[ch],$(FOLDERS) tests tests/*))
 
 define tests_rule
-$(TESTS:%.c=$(BUILD)/$(1)/%.o): | test-libraries
-$(BUILD)/tests-$(1): $(TESTS:%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
+$(tests_$(1):%.c=$(BUILD)/$(1)/%.o): | test-libraries
+$(BUILD)/tests-$(1): $(tests_$(1):%.c=$(BUILD)/$(1)/%.o) $(BUILD)/$(1)/liblinnet.a
 	$$(call say,LD)
 	$$(Q)$$(CC) $$(CFLAGS_) $$(LDFLAGS_) $$^ -o $$@ $$(LIBS) $$(shell $$(PKG_CONFIG) --libs check)
 endef

@@ -138,10 +138,28 @@ spoilt() {
     refused "import refuses $1" 1 "$2" "$bin/import" spoilt none
     check "import refuses $1: nothing is left" eval '! ls | grep -q none'
 }
-# replaced FILE FROM TO: changes a text in a file of the same length or JSON.
-replaced() {
-    sed "s/$2/$3/" "good/$1" >"spoilt/$1"
+# foreign MODEL: the directory MODEL-foreign, a model of another program, without linnet's settings.
+foreign() {
+    rm -rf "$1-foreign"
+    cp -r "$1" "$1-foreign"
+    sed 's/"settings"/"sittings"/; s/"crc32"/"crc33"/; s/"header_crc32"/"header_crc33"/' \
+        "$1/model.safetensors" >"$1-foreign/model.safetensors"
 }
+# copy_foreign: such a GPT-2 to spoil.
+copy_foreign() {
+    rm -rf spoilt
+    cp -r good-foreign spoilt
+}
+# changed MODEL NAME FROM TO PHRASE: the directory with this change of its config is refused.
+changed() {
+    rm -rf spoilt
+    cp -r "$1" spoilt
+    sed "s/$3/$4/" "$1/config.json" >spoilt/config.json
+    spoilt "$2" "$5"
+}
+for model in good llamas neoxes; do
+    foreign "$model"
+done
 
 refused 'import refuses to start without a directory' 2 'a directory with a model' "$bin/import"
 refused 'import refuses a missing directory' 1 'nowhere: no such directory' \
@@ -185,13 +203,8 @@ spoilt 'a type that is a number' 'model_type is not a word'
 echo '{"model_type": "mamba"}' >spoilt/config.json
 spoilt 'an unknown type' "model_type 'mamba' is none .*gpt2, gpt_neox, llama"
 
-# A GPT-2 of another program has no settings of linnet's.
-foreign() {
-    copy
-    sed 's/"settings"/"sittings"/; s/"crc32"/"crc33"/; s/"header_crc32"/"header_crc33"/' \
-        good/model.safetensors >spoilt/model.safetensors
-}
-foreign
+# Models of other programs have no settings of linnet's.
+copy_foreign
 works 'import reads a GPT-2 without settings' "$bin/import" spoilt none
 check 'the weights are the same' same_numbers bpe/best.safetensors none/best.safetensors
 rm -rf none
@@ -220,129 +233,103 @@ for token in bos eos; do
     check "a GGUF file keeps it as $token" [ "$(number "tokenizer.ggml.${token}_token_id")" = ' 4 0' ]
 done
 rm -rf none
-foreign
+copy_foreign
 rm spoilt/config.json
 spoilt 'a directory without a config' '^import: spoilt: no config.json in this directory'
-foreign
+copy_foreign
 for command in 'eval spoilt text.txt' 'sample spoilt' 'train --init spoilt text.txt'; do
     # shellcheck disable=SC2086
     refused "$command: it says how to use a directory of Hugging Face" 1 \
         'spoilt: no checkpoint .*linnet-import makes a run' "$bin/"$command
 done
-replaced config.json '"n_layer": 1' '"n_layer": 2'
-spoilt 'a missing layer' 'transformer.h.1.ln_1.weight is missing'
-replaced config.json '"n_layer": 1' '"n_layer": 99999999999'
-spoilt 'very many layers' 'n_layer'
-replaced config.json '"n_embd": 16' '"n_embd": 65536'
-spoilt 'another dimension' 'the settings require \[300, 65536\]'
-replaced config.json '"n_embd": 16' '"n_embd": 1e300'
-spoilt 'a dimension that is no whole number' 'n_embd'
-replaced config.json '"n_head": 2' '"n_head": 0'
-spoilt 'no heads' 'n_head'
-replaced config.json '"n_head": 2' '"n_head": "two"'
-spoilt 'a word for a number' 'n_head'
-replaced config.json '"vocab_size": 300' '"vocab_size": 301'
-spoilt 'another vocabulary' 'vocab_size 301, but the file has 300'
-replaced config.json '"tie_word_embeddings": true' '"tie_word_embeddings": false'
-spoilt 'a missing head' 'lm_head.weight is missing'
-replaced config.json '"gelu_new"' '"mish"'
-spoilt 'an unknown activation' 'mish: linnet does not have'
-replaced config.json '"scale_attn_weights": true' '"scale_attn_weights": false'
-spoilt 'scores that are not scaled' \
+changed good-foreign 'a missing layer' '"n_layer": 1' '"n_layer": 2' 'transformer.h.1.ln_1.weight is missing'
+changed good-foreign 'very many layers' '"n_layer": 1' '"n_layer": 99999999999' 'n_layer'
+changed good-foreign 'another dimension' '"n_embd": 16' '"n_embd": 65536' 'the settings require \[300, 65536\]'
+changed good-foreign 'a dimension that is no whole number' '"n_embd": 16' '"n_embd": 1e300' 'n_embd'
+changed good-foreign 'no heads' '"n_head": 2' '"n_head": 0' 'n_head'
+changed good-foreign 'a word for a number' '"n_head": 2' '"n_head": "two"' 'n_head'
+changed good-foreign 'another vocabulary' '"vocab_size": 300' '"vocab_size": 301' \
+    'vocab_size 301, but the file has 300'
+changed good-foreign 'a missing head' '"tie_word_embeddings": true' '"tie_word_embeddings": false' \
+    'lm_head.weight is missing'
+changed good-foreign 'an unknown activation' '"gelu_new"' '"mish"' 'mish: linnet does not have'
+changed good-foreign 'scores that are not scaled' '"scale_attn_weights": true' '"scale_attn_weights": false' \
     'scale_attn_weights: linnet always scales attention scores by 1/sqrt(head size)'
-replaced config.json '"GPT2LMHeadModel"' '"GPT2ForSequenceClassification"'
-spoilt 'a classifier' 'GPT2ForSequenceClassification'
-foreign
+changed good-foreign 'a classifier' '"GPT2LMHeadModel"' '"GPT2ForSequenceClassification"' \
+    'GPT2ForSequenceClassification'
+copy_foreign
 sed 's/transformer.h.0.ln_1.bias/transformer.h.0.ln_9.bias/' spoilt/model.safetensors >odd
 mv odd spoilt/model.safetensors
 spoilt 'an unknown tensor' 'ln_1.bias is missing'
 
-foreign
+copy_foreign
 printf '\000\000\300\177' | dd of=spoilt/model.safetensors bs=1 conv=notrunc status=none \
     seek="$(($(wc -c <spoilt/model.safetensors) - 4))"
 spoilt 'a weight that is NaN' 'NaN or infinity'
-foreign
+copy_foreign
 truncate -s 10000000000 spoilt/model.safetensors
 spoilt 'a file of 10 GB' 'more than the limit'
-foreign
+copy_foreign
 truncate -s 100000000 spoilt/tokenizer.json
 spoilt 'a tokenizer of 100 MB' 'more than the limit'
-foreign
-replaced config.json '"gelu_new"' '"gelu_new", "quantization_config": {"bits": 4}'
-spoilt 'quantised weights' 'quantization_config'
+copy_foreign
+changed good-foreign 'quantised weights' '"gelu_new"' '"gelu_new", "quantization_config": {"bits": 4}' \
+    'quantization_config'
 
 # A Llama and a GPT-NeoX: the parts that linnet does not have.
-for model in llamas neoxes; do
-    rm -rf "$model-foreign"
-    cp -r "$model" "$model-foreign"
-    sed 's/"settings"/"sittings"/; s/"crc32"/"crc33"/; s/"header_crc32"/"header_crc33"/' \
-        "$model/model.safetensors" >"$model-foreign/model.safetensors"
-done
-# lacks MODEL NAME FROM TO PHRASE: the model with this change of its config is refused.
-lacks() {
-    rm -rf spoilt
-    cp -r "$1-foreign" spoilt
-    sed "s/$3/$4/" "$1/config.json" >spoilt/config.json
-    spoilt "$2" "$5"
-}
-lacks llamas 'RoPE for longer contexts' '"rope_type": "default"' '"rope_type": "llama3"' \
+changed llamas-foreign 'RoPE for longer contexts' '"rope_type": "default"' '"rope_type": "llama3"' \
     'rope_type llama3: linnet does not support RoPE scaling'
-lacks llamas 'RoPE for longer contexts beside RoPE without' '"mlp_bias"' \
+changed llamas-foreign 'RoPE for longer contexts beside RoPE without' '"mlp_bias"' \
     '"rope_scaling": {"rope_type": "llama3", "factor": 8}, "mlp_bias"' 'rope_scaling: rope_type llama3'
-lacks llamas 'RoPE for longer contexts, as written earlier' '"mlp_bias"' \
+changed llamas-foreign 'RoPE for longer contexts, as written earlier' '"mlp_bias"' \
     '"rope_scaling": {"type": "linear", "factor": 8}, "mlp_bias"' 'rope_scaling: rope_type linear'
-lacks llamas 'a rope_type that is no word' '"rope_type": "default"' '"rope_type": 3' \
+changed llamas-foreign 'a rope_type that is no word' '"rope_type": "default"' '"rope_type": 3' \
     'rope_type is not a word'
-lacks llamas 'RoPE of a share of the features' '"partial_rotary_factor": 1.0' \
+changed llamas-foreign 'RoPE of a share of the features' '"partial_rotary_factor": 1.0' \
     '"partial_rotary_factor": 0.5' 'partial_rotary_factor 0.5: .* rotates all features'
-lacks llamas 'rope_scaling that is a word' '"mlp_bias"' '"rope_scaling": "linear", "mlp_bias"' \
+changed llamas-foreign 'rope_scaling that is a word' '"mlp_bias"' '"rope_scaling": "linear", "mlp_bias"' \
     'rope_scaling is not an object'
-lacks neoxes 'rope_parameters that are a number' '"rope_parameters"' \
+changed neoxes-foreign 'rope_parameters that are a number' '"rope_parameters"' \
     '"rope_parameters": 5, "ignored"' 'rope_parameters is not an object'
-lacks llamas 'a gate that is not SiLU' '"silu"' '"gelu"' 'hidden_act gelu'
-lacks llamas 'heads of another width' '"mlp_bias"' '"head_dim": 64, "mlp_bias"' 'head_dim'
-lacks llamas 'key heads that do not divide' '"num_key_value_heads": 2' \
+changed llamas-foreign 'a gate that is not SiLU' '"silu"' '"gelu"' 'hidden_act gelu'
+changed llamas-foreign 'heads of another width' '"mlp_bias"' '"head_dim": 64, "mlp_bias"' 'head_dim'
+changed llamas-foreign 'key heads that do not divide' '"num_key_value_heads": 2' \
     '"num_key_value_heads": 3' 'num_key_value_heads does not divide'
-lacks llamas 'half of the key heads' '"num_key_value_heads": 2' '"num_key_value_heads": 1' \
+changed llamas-foreign 'half of the key heads' '"num_key_value_heads": 2' '"num_key_value_heads": 1' \
     'k_proj.weight has shape \[16, 16\], the settings require \[8, 16\]'
-lacks llamas 'words of linnet in a Llama' nothing nothing 'tokenizer.json'
-lacks neoxes 'an odd number of rotating features' '\(rotary_pct\|partial_rotary_factor\)": 0.5' \
+changed llamas-foreign 'words of linnet in a Llama' nothing nothing 'tokenizer.json'
+changed neoxes-foreign 'an odd number of rotating features' '\(rotary_pct\|partial_rotary_factor\)": 0.5' \
     '\1": 0.4' 'which is odd'
-lacks neoxes 'two shares of RoPE' '"rotary_pct": 0.5' '"rotary_pct": 0.25' \
+changed neoxes-foreign 'two shares of RoPE' '"rotary_pct": 0.5' '"rotary_pct": 0.25' \
     'rotary_pct is 0.25, but rope_parameters.partial_rotary_factor is 0.5'
-lacks neoxes 'two bases of RoPE' '"rotary_emb_base": 10000' '"rotary_emb_base": 500' \
+changed neoxes-foreign 'two bases of RoPE' '"rotary_emb_base": 10000' '"rotary_emb_base": 500' \
     'rotary_emb_base is 500.0, but rope_parameters.rope_theta is 10000'
-lacks neoxes 'the base of RoPE under the name of another family' '"rotary_emb_base"' \
+changed neoxes-foreign 'the base of RoPE under the name of another family' '"rotary_emb_base"' \
     '"rope_theta": 400, "rotary_emb_base"' 'rope_theta is 400, but rope_parameters.rope_theta is 1'
-lacks llamas 'a base of RoPE beside rope_parameters' '^  "rope_theta": 500.0' '  "rope_theta": 300' \
+changed llamas-foreign 'a base of RoPE beside rope_parameters' '^  "rope_theta": 500.0' '  "rope_theta": 300' \
     'rope_theta is 300, but rope_parameters.rope_theta is 500'
-lacks llamas 'rope_scaling and rope_parameters that differ' '"mlp_bias"' \
+changed llamas-foreign 'rope_scaling and rope_parameters that differ' '"mlp_bias"' \
     '"rope_scaling": {"rope_type": "default", "rope_theta": 7}, "mlp_bias"' \
     'rope_theta is 500.0, but rope_scaling.rope_theta is 7'
-lacks llamas 'rope_scaling that hides rope_parameters' '^  "rope_theta": 500.0' \
+changed llamas-foreign 'rope_scaling that hides rope_parameters' '^  "rope_theta": 500.0' \
     '  "rope_scaling": {"rope_type": "default"}' \
     'rope_parameters.rope_theta is 500.0, but the default is 10000'
-lacks neoxes 'a token that is no number' '"bos_token_id": [0-9]*' '"bos_token_id": "x"' \
+changed neoxes-foreign 'a token that is no number' '"bos_token_id": [0-9]*' '"bos_token_id": "x"' \
     'bos_token_id is "x", which is no id'
-lacks neoxes 'a negative token' '"eos_token_id": [0-9]*' '"eos_token_id": -1' \
+changed neoxes-foreign 'a negative token' '"eos_token_id": [0-9]*' '"eos_token_id": -1' \
     'eos_token_id is -1, which is no id'
-lacks neoxes 'a token beyond 31 bits' '"eos_token_id": [0-9]*' '"eos_token_id": [0, 2147483648]' \
+changed neoxes-foreign 'a token beyond 31 bits' '"eos_token_id": [0-9]*' '"eos_token_id": [0, 2147483648]' \
     'eos_token_id is \[0, 2147483648\], which is no id'
-lacks neoxes 'a padding token that is none' '"eos_token_id"' '"pad_token_id": 0.5, "eos_token_id"' \
+changed neoxes-foreign 'a padding token that is none' '"eos_token_id"' '"pad_token_id": 0.5, "eos_token_id"' \
     'pad_token_id is 0.5, which is no id'
-lacks neoxes 'biases that the config denies' '"attention_bias": true' \
+changed neoxes-foreign 'biases that the config denies' '"attention_bias": true' \
     '"attention_bias": false' 'unexpected tensor .*bias: .* has none'
-lacks neoxes 'a switch that is a word' '"attention_bias": true' '"attention_bias": "yes"' \
+changed neoxes-foreign 'a switch that is a word' '"attention_bias": true' '"attention_bias": "yes"' \
     'neither true nor false'
 
 # What linnet exported has its own settings, which config.json must not contradict.
-# contradicts MODEL FROM TO PHRASE: the export with this change of its config is refused.
-contradicts() {
-    rm -rf spoilt
-    cp -r "$1" spoilt
-    sed "s/$2/$3/" "$1/config.json" >spoilt/config.json
-    spoilt "$4" "spoilt/config.json: $4"
-}
+# contradicts MODEL FROM TO PHRASE
+contradicts() { changed "$1" "$4" "$2" "$3" "spoilt/config.json: $4"; }
 rm -rf own
 "$bin/export" mixed own >/dev/null 2>&1
 contradicts own '"num_hidden_layers": 2' '"num_hidden_layers": -1' \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests what becomes of a run when it is interrupted or killed, cannot save, runs out of disk or
-# memory, or meets values that are not finite.
+# memory, or meets values that are not finite. tests/faults tests that runs which were killed, got
+# signals or could not save end bit-identically to undisturbed ones.
 . "$(dirname -- "$0")/../commands.sh"
 
 train softmax text.txt
@@ -18,12 +19,7 @@ status=$?
 child=
 check 'Ctrl-C ends a run with exit status 130' exits 130
 check 'Ctrl-C: train says how to resume' prints 'train --resume parts'
-steps=$(recorded parts/last.safetensors step)
-resume parts --stop-after 5
-# shellcheck disable=SC2086
-run "$bin/train" $endless --quiet --run straight --stop-after "$((${steps:-0} + 5))" text.txt
-check 'Ctrl-C: the resumed run is bit-identical' same_runs straight parts
-rm -rf straight parts
+rm -rf parts
 # shellcheck disable=SC2086
 (trap '' HUP && exec "$bin/train" $endless --quiet --run parts text.txt) \
     >out 2>err </dev/null &
@@ -58,17 +54,6 @@ end_with() {
     status=$?
     child=
 }
-# check_run NAME: the run in parts is bit-identical to one without accidents. It must have passed
-# the step at which it was stopped, because its best model may be newer than the checkpoint it
-# resumed from.
-check_run() {
-    steps=$(recorded parts/last.safetensors step)
-    # shellcheck disable=SC2086
-    "$bin/train" $endless --quiet --run straight --stop-after "${steps:-1}" text.txt \
-        >/dev/null 2>&1 </dev/null
-    check "$1" same_runs straight parts
-    rm -rf straight
-}
 start_endless
 cp err kept.err
 refused 'train refuses a run directory in use' 1 "parts: in use by process $child" \
@@ -81,7 +66,6 @@ check 'a killed run leaves its lock file' [ -f parts/lock ]
 resume parts --stop-after 20
 check 'a run resumes despite the lock of a killed one' exits 0
 check 'resuming removes the lock and temporary files' eval '! ls parts | grep -q -e tmp -e lock'
-check_run 'a killed and resumed run is bit-identical'
 
 start_endless
 bar_saving
@@ -91,7 +75,6 @@ rmdir parts/next.safetensors
 sleep 0.3
 end_with TERM
 check 'a failed save followed by a good one is no error' exits 143
-check_run 'a run with a failed save is bit-identical'
 start_endless
 bar_saving
 end_with TERM
@@ -100,7 +83,7 @@ check 'a failed last save names the checkpoint to resume from' \
     says 'parts/last.safetensors is intact'
 rmdir parts/next.safetensors
 resume parts --stop-after 20
-check_run 'a run resumed after a failed last save is bit-identical'
+check 'a run resumes after a failed last save' exits 0
 
 rm -rf straight parts
 train straight text.txt
@@ -138,8 +121,6 @@ end_with INT
 check 'two interrupts end a run' exits 130
 works 'a run interrupted twice leaves a valid checkpoint' \
     "$bin/sample" --length 3 parts/last.safetensors
-resume parts --stop-after 20
-check_run 'a run interrupted twice resumes exactly'
 make_text 5000 3 >long.txt
 endless="$endless --valid long.txt"
 start_endless --eval-every 1
@@ -151,7 +132,7 @@ rm -rf parts
 
 # --- signals in a validation that takes long ---
 
-make_text 200000 3 >long.txt
+make_text 60000 3 >long.txt
 # signals_at STEP OPTIONS...: starts the run parts, and sends it $signals in the validation after
 # this step; the last one follows a checkpoint.
 signals_at() {

@@ -139,7 +139,7 @@ convert delta gated-delta --quiet
 check 'a run is converted to a kind with new parts' exits 0
 
 # A model that knows the toy language is still good after its conversion.
-"$bin/toy" --length 60000 >language.txt
+"$bin/toy" --length 20000 >language.txt
 "$bin/train" --layers 2 --dim 16 --heads 2 --context 32 --batch 8 --pos rotary --epochs 6 --lr 0.01 \
     --quiet --run speaker language.txt
 for kind in linear gated-delta; do
@@ -188,9 +188,11 @@ check 'some layers keep their kind' exits 0
 
 # Another text than the run's, which had a validation text of its own; and regularisation.
 cp text.txt other.txt
-run "$bin/train" --quiet --steps 8 --valid language.txt --dropout 0.2 --output-dropout 0.3 \
+head -n 40 language.txt >few.txt
+# shellcheck disable=SC2086
+run "$bin/train" $small --quiet --steps 8 --valid few.txt --dropout 0.2 --output-dropout 0.3 \
     --run bounded text.txt
-run "$bin/train" --quiet --convert bounded --attn linear --steps 4 --run onward other.txt
+run "$bin/train" --quiet --convert bounded --attn linear --steps 20 --run onward other.txt
 check 'a conversion drops what regularised the run' \
     [ "$(grep -c -e '^dropout = 0$' -e '^output-dropout = 0$' onward/settings.conf)" = 2 ]
 run "$bin/train" --quiet --preset onward/settings.conf --run onward2

@@ -150,8 +150,7 @@ static bool read_init(Init *init, Settings *settings, const CommandLine *line, E
     options_set_defaults(&options);
     bool good = init->is_open &&
                 (!converts || apply_recipe(init, settings, name, other_text, error)) &&
-                adopt_shape(&options, &init->checkpoint, error) &&
-                (!inherits || adopt_tokenizer(&options, &init->checkpoint, error)) &&
+                adopt_settings(&options, &init->checkpoint, inherits, error) &&
                 (!preset || preset_read(&options, preset, false, error));
     free(name);
     return good;
