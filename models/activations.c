@@ -175,7 +175,7 @@ static void lay_out_transients(Pass *pass, Arena *arena)
     measure_layers(pass, &pass->scratch_reals, &gates, &low);
     pass->scratch = arena_reals(arena, pass->scratch_reals);
     start = arena->used;
-    pass->act.active = arena_reals(arena, mlp_active_reals(&pass->mlp));
+    pass->act.active = grad->dactive = arena_reals(arena, mlp_active_reals(&pass->mlp));
     end = most(end, arena->used);
     arena->used = start;
     if (pass->use != PASS_EVALUATE) {

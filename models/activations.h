@@ -20,12 +20,13 @@
 typedef struct LayerActivations {
     /* attention sublayer */
     real *qkv_raw;      /* (B*T, 3C) before the convolution; without one it is qkv */
-    real *qkv;          /* (B*T, 3C) queries, keys and values, as the kind reads them */
+    real *qkv;          /* (B*T, 3C) queries, keys and values, as the kind reads them; backward
+                           rotates them back, for QK-norm, before dqkv_raw replaces them */
     real *values;       /* (B*T, C) before the first layer's values are mixed in */
     real *qk_rms;       /* (B*T, 2H) 1 / RMS of each head's queries and keys (QK-norm) */
     real *gates_low;    /* (B*T, rank) low-rank input of the gates */
     real *gates;        /* (B*T, G) */
-    real *saved;        /* what the kind saves */
+    real *saved;        /* (attention_memory.saved) what the kind saves */
     real *mixed;        /* (B*T, C) the kind's output */
     real *z;            /* (B*T, C) output gate before its activation */
     real *head_factors; /* (B*T, H) of the head gate */
@@ -44,17 +45,19 @@ typedef struct LayerActivations {
 } LayerActivations;
 
 typedef struct Activations {
-    real **residual; /* [2L+1] -> (B*T, C): r[k]. Evaluation has two, in turn. With a parallel
-                        residual all odd k, which backward does not need, share one */
+    real **residual;     /* [2L+1] -> (B*T, C): r[k]. Evaluation has two
+                            buffers, for even and odd k. With a parallel
+                            residual all odd k, which backward does not need, share one */
     real **mean, **rstd; /* [2L+1] -> (B*T): of the norm that computes u[k]; mean NULL: RMSNorm.
                             Evaluation has one of each */
     LayerActivations *layer; /* [L] */
     real *first_values;      /* (B*T, C) values of the first layer, for the value residual */
     real *u;      /* (B*T, C) u[k], input of the sublayer that runs; not kept for backward */
-    real *active; /* (B*T, ffn) after the activation of the MLP; not kept for backward */
+    real *active; /* (B*T, ffn), rows gemm_stride(ffn) apart: after the activation of the MLP;
+                     not kept for backward */
 } Activations;
 
-/* One set for all layers; none for evaluation. */
+/* Shared by all layers; NULL in evaluation. */
 typedef struct Gradients {
     real *dx;            /* (B*T, C) of r[k], from k = 2L down to 0; in r[2L], of which the last
                             norm reads each row before it writes it */
@@ -70,6 +73,8 @@ typedef struct Gradients {
     real *dqkv;       /* (B*T, 3C) */
     real *dgates;     /* (B*T, G) */
     real *dgates_low; /* (B*T, rank) */
+    /* MLP sublayer */
+    real *dactive; /* (B*T, ffn) in active, which backward computes again there */
 } Gradients;
 
 /* --- a pass over a batch --- */
@@ -115,7 +120,7 @@ typedef struct Pass {
     real *position_rows; /* (length, C) sinusoidal position encodings, or NULL */
     real *angles;        /* (length, D) RoPE angles, or NULL */
 
-    size_t teacher_dim; /* of pass_train_loss; set before the memory is laid out */
+    size_t teacher_dim; /* of pass_gradients; set before the memory is laid out */
 
     bool decoding;
     bool carries;    /* carries states from batch to batch */

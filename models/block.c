@@ -26,9 +26,9 @@
  * weights w to dw. u and active are not kept: backward computes them again, and with
  * PASS_RECOMPUTE (gradient checkpointing) all steps but the last.
  *
- * The sublayers come first, then the parts of attention: steps 2 to 6 are in
- * projections_forward, 7 to 9 in mixing_forward; norms and residual connections come last. Each
- * function named forward has its backward beside it. */
+ * The file has norms and residual connections, then attention: steps 2 to 6 are in
+ * projections_forward, 7 to 9 in mixing_forward, all in attention_sublayer_forward; then the
+ * MLP. Each function named forward has its backward beside it. */
 #include "models/block.h"
 #include "src/layers/convolution.h"
 #include "src/layers/gates.h"
@@ -38,121 +38,96 @@
 #include "src/base/phase.h"
 #include "src/math/vector.h"
 
-static void projections_forward(Pass *pass, size_t layer, const real *u);
-static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u);
-static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key);
-static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key);
-static DropoutSum residual_forward(const Pass *pass, size_t k, const real *u,
-                                   const RandomKey *key);
-static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key);
-
 /* The same part of the states from before the batch; NULL if they are not carried. */
 static const real *state_before(const Pass *pass, const real *state)
 {
     return pass->states_before ? pass->states_before + (state - pass->states) : NULL;
 }
 
-/* --- the attention sublayer --- */
+/* --- norms and residual connections, of both sublayers --- */
 
-void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+/* The norm that computes u[k]; NULL for the embedding of a post-norm model. */
+static const Affine *norm_at(const ModelConfig *config, const Params *params, size_t k)
 {
-    const size_t k = 2 * layer;
-    /* 1. u = norm(r) */
-    const real *u = norm_forward(pass, k);
-    /* 2 to 10. r' = r + the branch */
-    const DropoutSum sum = residual_forward(pass, k, u, key);
-    attention_branch_forward(pass, layer, u, key, &sum);
-}
-
-void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
-                                 const RandomKey *key)
-{
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t k = 2 * layer;
-    const real *u = norm_forward(pass, k);
-    if (pass->use == PASS_RECOMPUTE) {
-        if (pass->carries)
-            memcpy(a->state, state_before(pass, a->state), a->state_reals * sizeof *a->state);
-        projections_forward(pass, layer, u);
-        mixing_forward(pass, layer, u, key);
+    if (config->norm == NORM_PRE) {
+        if (k == 2 * config->layers)
+            return &params->ln_f;
+        return k % 2 ? &params->h[k / 2].ln_2 : &params->h[k / 2].ln_1;
     }
-    /* 10 to 2. from dx to du */
-    const real *dbranch = residual_backward(pass, k, key);
-    attention_branch_backward(pass, &dparams->h[layer], layer, u, dbranch, key);
-    /* 1. dx += the gradient through the norm */
-    norm_backward(pass, dparams, k);
+    if (k == 0)
+        return NULL;
+    return k % 2 ? &params->h[k / 2].ln_1 : &params->h[k / 2 - 1].ln_2;
 }
 
-void attention_branch_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key,
-                              const DropoutSum *sum)
+/* The r that it reads; with a parallel residual both norms of a layer read the same. */
+static const real *norm_input(const Pass *pass, size_t k)
 {
-    const BlockParams *w = &pass->model->at.h[layer];
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t C = pass->model->config.dim;
-    /* 2 to 9. from u to y */
-    projections_forward(pass, layer, u);
-    mixing_forward(pass, layer, u, key);
-    /* 10. r' = r + dropout(y W_o + b_o) */
-    phase_enter(PHASE_PROJECTIONS);
-    linear_forward(pass->act.residual[2 * layer + 1], a->y, w->attn_proj.weight,
-                   w->attn_proj.bias, pass->rows, C, C, sum);
+    return pass->act.residual[pass->model->config.parallel && k % 2 ? k - 1 : k];
 }
 
-void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
-                               const real *dbranch, const RandomKey *key)
+const real *norm_forward(Pass *pass, size_t k)
 {
-    const BlockParams *w = &pass->model->at.h[layer];
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t C = pass->model->config.dim;
-    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
-    phase_enter(PHASE_PROJECTIONS);
-    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
-                    a->y, w->attn_proj.weight, pass->rows, C, C);
-    /* 9 to 2. from dy to du */
-    mixing_backward(pass, dw, layer, key);
-    projections_backward(pass, dw, layer, u);
-}
-
-/* --- the MLP sublayer --- */
-
-static MlpWeights mlp_weights(const BlockParams *h)
-{
-    return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
-}
-
-void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
-{
-    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const ModelConfig *config = &pass->model->config;
     const Activations *act = &pass->act;
-    const size_t k = 2 * layer + 1;
-    /* 1. u = norm(r) */
-    const real *u = norm_forward(pass, k);
-    const DropoutSum sum = residual_forward(pass, k, u, key);
-    /* 2. hidden = u W_in + b_in,  active = f(hidden) */
-    phase_enter(PHASE_FFN);
-    mlp_widen(act->layer[layer].hidden, act->active, u, &w, &pass->mlp);
-    /* 3. r' = r + dropout(active W_out + b_out) */
-    mlp_narrow(act->residual[k + 1], act->active, &w, &pass->mlp, &sum);
+    const Affine *norm = norm_at(config, &pass->model->at, k);
+    if (!norm)
+        return act->residual[k];
+    phase_enter(PHASE_NORMS);
+    layernorm_forward(act->u, act->mean[k], act->rstd[k], norm_input(pass, k), norm->weight,
+                      norm->bias, (real)config->norm_eps, pass->rows, config->dim);
+    return act->u;
 }
 
-void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)
+/* out = x + y, (rows, C) each: dropout_add that drops nothing. */
+static void rows_add(real *out, const real *x, const real *y, size_t rows, size_t C)
 {
-    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
-    const MlpWeights dw = mlp_weights(&dparams->h[layer]);
-    const LayerActivations *a = &pass->act.layer[layer];
-    const size_t k = 2 * layer + 1;
-    const real *u = norm_forward(pass, k);
-    phase_enter(PHASE_FFN);
-    if (pass->use == PASS_RECOMPUTE)
-        mlp_widen(a->hidden, NULL, u, &w, &pass->mlp);
-    /* 3. dhidden = f'(hidden) (dbranch W_out^T),  dW_out += active^T dbranch */
-    const real *dbranch = residual_backward(pass, k, key);
-    phase_enter(PHASE_FFN);
-    mlp_narrow_backward(a->dhidden, pass->act.active, &dw, dbranch, &w, &pass->mlp);
-    /* 2. du = dhidden W_in^T,  dW_in += u^T dhidden */
-    mlp_widen_backward(pass->grad.du, &dw, a->dhidden, u, &w, &pass->mlp);
-    /* 1. dx += the gradient through the norm */
-    norm_backward(pass, dparams, k);
+    dropout_add(out, x, y, (Dropout){0}, rows, C);
+}
+
+/* The equations are in block.h. */
+void norm_backward(Pass *pass, Params *dparams, size_t k)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Activations *act = &pass->act;
+    const Gradients *grad = &pass->grad;
+    const Affine *norm = norm_at(config, &pass->model->at, k);
+    const Affine *dnorm = norm_at(config, dparams, k);
+    const size_t rows = pass->rows, C = config->dim;
+    const bool last = k == 2 * config->layers, post = config->norm == NORM_POST;
+    const bool before_attention = config->parallel && k % 2; /* which still needs dx */
+    real *dr = before_attention ? grad->dmlp : grad->dx;
+    phase_enter(PHASE_NORMS);
+    if (post && !last)
+        rows_add(norm ? grad->du : grad->dx, grad->dx, grad->du, rows, C);
+    if (!norm)
+        return;
+    layernorm_backward(dr, !last && !post && !before_attention, dnorm->weight, dnorm->bias,
+                       grad->du, norm_input(pass, k), act->mean[k], act->rstd[k], norm->weight,
+                       rows, C);
+    if (config->parallel && !last && !before_attention)
+        rows_add(grad->dx, grad->dx, grad->dmlp, rows, C);
+}
+
+/* What the last product of a sublayer is added to: r' = r + dropout(branch). */
+static DropoutSum residual_sum(const Pass *pass, size_t k, const real *u, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    return (DropoutSum){.base = config->norm == NORM_PRE ? pass->act.residual[k] : u,
+                        .dropout = dropout_at(key, SITE_BRANCH + k, config->dropout),
+                        .width = config->dim};
+}
+
+/* From dx of r' to dbranch; as that of r it stays as it is. */
+static const real *branch_dropout_backward(const Pass *pass, size_t k, const RandomKey *key)
+{
+    const ModelConfig *config = &pass->model->config;
+    const Gradients *grad = &pass->grad;
+    if (config->dropout == 0)
+        return grad->dx;
+    phase_enter(PHASE_NORMS);
+    dropout_add(grad->dbranch, NULL, grad->dx,
+                dropout_at(key, SITE_BRANCH + k, config->dropout), pass->rows, config->dim);
+    return grad->dbranch;
 }
 
 /* --- attention: steps 2 to 6 --- */
@@ -205,8 +180,9 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
     /* 4. value residual */
     if (w->value_mix)
         blend_forward(v, a->values, first, *w->value_mix, rows, C, 3 * C);
-    for (size_t row = 0; first && layer == 0 && row < rows; row++)
-        memcpy(first + row * C, v + row * 3 * C, C * sizeof *v);
+    if (first && layer == 0)
+        for (size_t row = 0; row < rows; row++)
+            memcpy(first + row * C, v + row * 3 * C, C * sizeof *v);
     /* 5. QK-norm */
     if (w->qk_gain)
         qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, D, 3 * C);
@@ -238,8 +214,9 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     if (w->value_mix)
         blend_backward(dv, dfirst, dw->value_mix, a->values, first, *w->value_mix, rows, C,
                        3 * C);
-    for (size_t row = 0; first && layer == 0 && row < rows; row++)
-        vector_add_scaled(dv + row * 3 * C, dfirst + row * C, 1, C);
+    if (first && layer == 0)
+        for (size_t row = 0; row < rows; row++)
+            vector_add_scaled(dv + row * 3 * C, dfirst + row * C, 1, C);
     /* 3. convolution */
     if (w->convolution)
         convolution_backward(a->dqkv_raw, dw->convolution, dqkv, a->qkv_raw, w->convolution,
@@ -261,7 +238,7 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     /* du += dz W_z^T,  dW_z += u^T dz */
     if (w->out_gate)
         linear_backward(du, GEMM_ADD, dw->out_gate, NULL, a->dz, u, w->out_gate, rows, C, C);
-    /* and from step 9 */
+    /* du += dg W_h^T,  dW_h += u^T dg: the head gate, from step 9 */
     if (w->head_gate)
         headgate_backward_input(du, dw->head_gate, a->dfactors, u, w->head_gate,
                                 (HeadgateSizes){rows, H, D});
@@ -317,7 +294,8 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     /* 9. head gate */
     phase_enter(PHASE_ATTENTION);
     if (w->head_gate)
-        headgate_backward(grad->dy, a->dfactors, grad->dy, a->y, (HeadgateSizes){rows, H, D});
+        headgate_backward(grad->dy, a->dfactors, grad->dy, a->y, a->head_factors,
+                          (HeadgateSizes){rows, H, D});
     /* 8. head norm and output gate */
     if (w->head_norm || w->out_gate)
         headnorm_backward(grad->dmixed, dw->head_norm, a->dz, grad->dy, a->mixed, w->head_norm,
@@ -331,90 +309,107 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     attention_backward(config_kind(config, layer), &batch, &sizes);
 }
 
-/* --- norms and residual connections, of both sublayers --- */
+/* --- the attention sublayer --- */
 
-/* The norm that computes u[k]; NULL for the embedding of a post-norm model. */
-static const Affine *norm_at(const ModelConfig *config, const Params *params, size_t k)
+void attention_branch_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key,
+                              const DropoutSum *sum)
 {
-    if (config->norm == NORM_PRE) {
-        if (k == 2 * config->layers)
-            return &params->ln_f;
-        return k % 2 ? &params->h[k / 2].ln_2 : &params->h[k / 2].ln_1;
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t C = pass->model->config.dim;
+    /* 2 to 9. from u to y */
+    projections_forward(pass, layer, u);
+    mixing_forward(pass, layer, u, key);
+    /* 10. r' = r + dropout(y W_o + b_o) */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_forward(pass->act.residual[2 * layer + 1], a->y, w->attn_proj.weight,
+                   w->attn_proj.bias, pass->rows, C, C, sum);
+}
+
+void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
+                               const real *dbranch, const RandomKey *key)
+{
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t C = pass->model->config.dim;
+    /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
+    phase_enter(PHASE_PROJECTIONS);
+    linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
+                    a->y, w->attn_proj.weight, pass->rows, C, C);
+    /* 9 to 2. from dy to du */
+    mixing_backward(pass, dw, layer, key);
+    projections_backward(pass, dw, layer, u);
+}
+
+void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
+{
+    const size_t k = 2 * layer;
+    /* 1. u = norm(r) */
+    const real *u = norm_forward(pass, k);
+    /* 2 to 10. r' = r + the branch */
+    const DropoutSum sum = residual_sum(pass, k, u, key);
+    attention_branch_forward(pass, layer, u, key, &sum);
+}
+
+void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
+                                 const RandomKey *key)
+{
+    const LayerActivations *a = &pass->act.layer[layer];
+    const size_t k = 2 * layer;
+    const real *u = norm_forward(pass, k);
+    if (pass->use == PASS_RECOMPUTE) {
+        if (pass->carries)
+            memcpy(a->state, state_before(pass, a->state), a->state_reals * sizeof *a->state);
+        projections_forward(pass, layer, u);
+        mixing_forward(pass, layer, u, key);
     }
-    if (k == 0)
-        return NULL;
-    return k % 2 ? &params->h[k / 2].ln_1 : &params->h[k / 2 - 1].ln_2;
+    /* 10 to 2. from dx to du */
+    const real *dbranch = branch_dropout_backward(pass, k, key);
+    attention_branch_backward(pass, &dparams->h[layer], layer, u, dbranch, key);
+    /* 1. dx += the gradient through the norm */
+    norm_backward(pass, dparams, k);
 }
 
-/* The r that it reads; with a parallel residual both norms of a layer read the same. */
-static const real *norm_input(const Pass *pass, size_t k)
+/* --- the MLP sublayer --- */
+
+static MlpWeights mlp_weights(const BlockParams *h)
 {
-    return pass->act.residual[pass->model->config.parallel && k % 2 ? k - 1 : k];
+    return (MlpWeights){h->c_fc.weight, h->c_fc.bias, h->mlp_proj.weight, h->mlp_proj.bias};
 }
 
-const real *norm_forward(Pass *pass, size_t k)
+void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
 {
-    const ModelConfig *config = &pass->model->config;
+    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
     const Activations *act = &pass->act;
-    const Affine *norm = norm_at(config, &pass->model->at, k);
-    if (!norm)
-        return act->residual[k];
-    phase_enter(PHASE_NORMS);
-    layernorm_forward(act->u, act->mean[k], act->rstd[k], norm_input(pass, k), norm->weight,
-                      norm->bias, (real)config->norm_eps, pass->rows, config->dim);
-    return act->u;
+    const size_t k = 2 * layer + 1;
+    /* 1. u = norm(r) */
+    const real *u = norm_forward(pass, k);
+    const DropoutSum sum = residual_sum(pass, k, u, key);
+    /* 2. hidden = u W_in + b_in,  active = f(hidden) */
+    phase_enter(PHASE_FFN);
+    mlp_up_forward(act->layer[layer].hidden, act->active, u, &w, &pass->mlp);
+    /* 3. r' = r + dropout(active W_out + b_out) */
+    mlp_down_forward(act->residual[k + 1], act->active, &w, &pass->mlp, &sum);
 }
 
-/* out = x + y, (rows, C) each: dropout_add that drops nothing. */
-static void rows_add(real *out, const real *x, const real *y, size_t rows, size_t C)
+void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)
 {
-    dropout_add(out, x, y, (Dropout){0}, rows, C);
-}
-
-void norm_backward(Pass *pass, Params *dparams, size_t k)
-{
-    const ModelConfig *config = &pass->model->config;
-    const Activations *act = &pass->act;
+    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const MlpWeights dw = mlp_weights(&dparams->h[layer]);
+    const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const Affine *norm = norm_at(config, &pass->model->at, k);
-    const Affine *dnorm = norm_at(config, dparams, k);
-    const size_t rows = pass->rows, C = config->dim;
-    const bool last = k == 2 * config->layers;    /* no residual connection passes it */
-    const bool waits = config->parallel && k % 2; /* attention has yet to read dx */
-    const bool adds = !last && config->norm == NORM_PRE && !waits;
-    real *dr = waits ? grad->dmlp : grad->dx;
-    phase_enter(PHASE_NORMS);
-    /* The residual connection begins at u in a post-norm model, so dx is a part of du. */
-    if (!last && config->norm == NORM_POST)
-        rows_add(norm ? grad->du : grad->dx, grad->dx, grad->du, rows, C);
-    if (!norm)
-        return;
-    /* In a pre-norm model it begins at r, and dx receives its second part here. */
-    layernorm_backward(dr, adds ? 1 : 0, dnorm->weight, dnorm->bias, grad->du,
-                       norm_input(pass, k), act->mean[k], act->rstd[k], norm->weight, rows, C);
-    if (config->parallel && !last && !waits)
-        rows_add(grad->dx, grad->dx, grad->dmlp, rows, C);
-}
-
-/* r + dropout(branch), computed with the branch. */
-static DropoutSum residual_forward(const Pass *pass, size_t k, const real *u,
-                                   const RandomKey *key)
-{
-    const ModelConfig *config = &pass->model->config;
-    return (DropoutSum){.base = config->norm == NORM_PRE ? pass->act.residual[k] : u,
-                        .dropout = dropout_at(key, SITE_BRANCH + k, config->dropout),
-                        .width = config->dim};
-}
-
-/* From dx to dbranch. */
-static const real *residual_backward(const Pass *pass, size_t k, const RandomKey *key)
-{
-    const ModelConfig *config = &pass->model->config;
-    const Gradients *grad = &pass->grad;
-    if (config->dropout == 0)
-        return grad->dx;
-    phase_enter(PHASE_NORMS);
-    dropout_add(grad->dbranch, NULL, grad->dx,
-                dropout_at(key, SITE_BRANCH + k, config->dropout), pass->rows, config->dim);
-    return grad->dbranch;
+    const size_t k = 2 * layer + 1;
+    const real *u = norm_forward(pass, k);
+    phase_enter(PHASE_FFN);
+    if (pass->use == PASS_RECOMPUTE)
+        mlp_up_forward(a->hidden, NULL, u, &w, &pass->mlp);
+    /* 3. dactive = dbranch W_out^T,  dW_out += active^T dbranch;  2. dhidden = f'(hidden)
+     * dactive */
+    const real *dbranch = branch_dropout_backward(pass, k, key);
+    phase_enter(PHASE_FFN);
+    mlp_down_backward(a->dhidden, grad->dactive, &dw, dbranch, a->hidden, &w, &pass->mlp);
+    /* du = dhidden W_in^T,  dW_in += u^T dhidden */
+    mlp_up_backward(grad->du, &dw, a->dhidden, u, &w, &pass->mlp);
+    /* 1. dx += the gradient through the norm */
+    norm_backward(pass, dparams, k);
 }

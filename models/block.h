@@ -7,7 +7,12 @@
  *   post-norm:  u[k] = norm(r[k]),   r[k+1] = u[k] + dropout(sublayer(u[k])),   u[0] = r[0]
  *   parallel:   as pre-norm, but u[k] = norm(r[k-1]) for the MLP
  *
- * and u[2L] is the input of the output head. */
+ * and u[2L] is the input of the output head. Backward, with norm' the gradient through the
+ * norm, dx the gradient of r[k] and du that of u[k]:
+ *
+ *   pre-norm:   dx += norm'(du)           k = 2L:     dx = norm'(du)
+ *   post-norm:  dx = norm'(dx + du)       k = 0:      dx = dx + du
+ *   parallel:   MLP: dmlp = norm'(du)     attention:  dx += norm'(du),  dx += dmlp */
 #ifndef LINNET_BLOCK_H
 #define LINNET_BLOCK_H
 
@@ -18,12 +23,13 @@
 void attention_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key);
 void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key);
 
-/* The way back, of grad.dx; add to the gradients of the weights. */
+/* From grad.dx of r[2 layer + 2] to that of r[2 layer + 1], and on to that of r[2 layer]; add
+ * to the gradients of the weights. */
+void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key);
 void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
                                  const RandomKey *key);
-void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key);
 
-/* Computes u[k], and the way back from grad.du to grad.dx. */
+/* Forward: u[k], (B*T, C). Backward: from grad.du to grad.dx. */
 const real *norm_forward(Pass *pass, size_t k);
 void norm_backward(Pass *pass, Params *dparams, size_t k);
 
@@ -37,7 +43,7 @@ void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const 
 /* Where dropout takes place; each site has random numbers of its own. */
 enum {
     SITE_EMBEDDING,
-    SITE_BRANCH,            /* + k */
+    SITE_BRANCH,            /* + k, the sublayer */
     SITE_WEIGHTS = 1 << 20, /* + k */
     SITE_OUTPUT = 1 << 21,
     SITE_WORDS,

@@ -60,7 +60,7 @@ typedef struct ParamRow {
     size_t offset;                /* in reals, from the start of the buffer */
     double spread;                /* initial standard deviation */
     real start;                   /* initial mean: 1 for the gains of norms */
-    bool decays, embeds;          /* has weight decay, that of embeddings: --embedding-decay */
+    bool decays, embeds;          /* weight decay applies; it is that of --embedding-decay */
     size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
                      other tensors */
     ParamStart starter;

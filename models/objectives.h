@@ -4,7 +4,7 @@
 
 #include "models/pass.h"
 
-/* Distillation: the teacher's predictions for a batch, for pass_train_loss. The teacher is for
+/* Distillation: the teacher's predictions for a batch, for pass_gradients. The teacher is for
  * evaluation, has as many rows, and outlives them. */
 HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share);
 

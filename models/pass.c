@@ -43,7 +43,16 @@ void pass_embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
                       inputs, pass->slots, embedding_dropouts(pass, key), sizes);
 }
 
-/* --- all layers --- */
+static void embed_backward(Pass *pass, Params *dparams, const int32_t *inputs,
+                           const RandomKey *key)
+{
+    phase_enter(PHASE_EMBEDDING);
+    embedding_backward((EmbeddingTables){dparams->wte, dparams->wpe, dparams->ngrams},
+                       pass->grad.dx, inputs, pass->slots, embedding_dropouts(pass, key),
+                       embedding_sizes(pass));
+}
+
+/* --- the blocks --- */
 
 const real *pass_forward(Pass *pass, const int32_t *inputs, const RandomKey *key)
 {
@@ -56,28 +65,23 @@ const real *pass_forward(Pass *pass, const int32_t *inputs, const RandomKey *key
     return norm_forward(pass, 2 * layers);
 }
 
-static void finish_batch(Pass *pass)
-{
-    phase_enter(PHASE_REST);
-    if (pass->carries)
-        pass_move(pass, pass->position + pass->length);
-}
-
-void pass_backward(Pass *pass, Params *dparams, const int32_t *inputs, RandomKey key)
+static void blocks_backward(Pass *pass, Params *dparams, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     if (pass->grad.dfirst_values)
         vector_zero(pass->grad.dfirst_values, pass->rows * config->dim);
     norm_backward(pass, dparams, 2 * config->layers);
     for (size_t layer = config->layers; layer-- > 0;) {
-        mlp_sublayer_backward(pass, dparams, layer, &key);
-        attention_sublayer_backward(pass, dparams, layer, &key);
+        mlp_sublayer_backward(pass, dparams, layer, key);
+        attention_sublayer_backward(pass, dparams, layer, key);
     }
-    phase_enter(PHASE_EMBEDDING);
-    embedding_backward((EmbeddingTables){dparams->wte, dparams->wpe, dparams->ngrams},
-                       pass->grad.dx, inputs, pass->slots, embedding_dropouts(pass, &key),
-                       embedding_sizes(pass));
-    finish_batch(pass);
+}
+
+static void finish_batch(Pass *pass)
+{
+    phase_enter(PHASE_REST);
+    if (pass->carries)
+        pass_move(pass, pass->position + pass->length);
 }
 
 /* --- the output head --- */
@@ -168,15 +172,14 @@ void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows)
     write_logits(pass, logits, pass->scored.u + first * pass->model->config.dim, rows);
 }
 
-double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
-                       const int32_t *targets, RandomKey key, const HeadTeacher *teacher)
+double pass_head_gradients(Pass *pass, Params *dparams, const int32_t *targets,
+                           const RandomKey *key, const HeadTeacher *teacher)
 {
     const Model *model = pass->model;
     const size_t rows = pass->rows, C = model->config.dim;
-    const Dropout dropout = dropout_at(&key, SITE_OUTPUT, model->config.output_dropout);
+    const Dropout dropout = dropout_at(key, SITE_OUTPUT, model->config.output_dropout);
     real *du = pass->grad.du, *u = pass->act.u;
     assert(pass->use != PASS_EVALUATE);
-    pass_forward(pass, inputs, &key);
     if (dropout.rate > 0)
         dropout_add(u, NULL, u, dropout, rows, C);
     phase_enter(PHASE_HEAD);
@@ -189,13 +192,20 @@ double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
     return loss;
 }
 
+/* --- training --- */
+
 double pass_gradients(Pass *pass, Params *dparams, const int32_t *inputs,
-                      const int32_t *targets, RandomKey key)
+                      const int32_t *targets, RandomKey key, const HeadTeacher *teacher)
 {
-    double loss = pass_train_loss(pass, dparams, inputs, targets, key, NULL);
-    pass_backward(pass, dparams, inputs, key);
+    pass_forward(pass, inputs, &key); /* r[0] to u[2L] */
+    double loss = pass_head_gradients(pass, dparams, targets, &key, teacher);
+    blocks_backward(pass, dparams, &key); /* from grad.du to grad.dx of r[0] */
+    embed_backward(pass, dparams, inputs, &key);
+    finish_batch(pass);
     return loss;
 }
+
+/* --- decoding --- */
 
 void pass_step(Pass *pass, real *logits, const int32_t *tokens)
 {

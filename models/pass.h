@@ -20,16 +20,15 @@ double pass_loss_at(Pass *pass, double temperature);
 /* The logits, (rows, V), of some of the scored rows; after pass_loss. */
 void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows);
 
-/* Training, in two halves that share the key, which is specific to the step. The first runs the
- * model with dropout and returns the loss as pass_loss does, but with all rows. It computes the
- * gradient of u[2L], grad.du, and adds those of the head. A teacher may be NULL (head.h). */
-double pass_train_loss(Pass *pass, Params *dparams, const int32_t *inputs,
-                       const int32_t *targets, RandomKey key, const HeadTeacher *teacher);
-/* The second, from grad.du: adds to all other gradients. */
-void pass_backward(Pass *pass, Params *dparams, const int32_t *inputs, RandomKey key);
-/* Both, without a teacher. */
+/* Training: runs the model forward, with dropout by the key, which is specific to the step, and
+ * backward, and adds to all gradients. Returns the loss as pass_loss does, but with all rows. A
+ * teacher may be NULL (head.h). */
 double pass_gradients(Pass *pass, Params *dparams, const int32_t *inputs,
-                      const int32_t *targets, RandomKey key);
+                      const int32_t *targets, RandomKey key, const HeadTeacher *teacher);
+/* The middle of it, after pass_forward with the key: the loss, the gradient of u[2L], grad.du,
+ * and those of the head. */
+double pass_head_gradients(Pass *pass, Params *dparams, const int32_t *targets,
+                           const RandomKey *key, const HeadTeacher *teacher);
 
 /* The first step of a forward pass: computes r[0]. No dropout if the key is NULL. */
 void pass_embed(Pass *pass, const int32_t *inputs, const RandomKey *key);

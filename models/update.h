@@ -18,7 +18,7 @@ typedef struct Update {
     double clip;                          /* gradient clipping: maximum norm; 0: off */
 } Update;
 
-/* Frozen tensors (model.h) neither move nor count in the gradient norm.
+/* Frozen tensors (model.h) are not updated, and the gradient norm leaves them out.
  *
  * Parameters are updated in independent pieces: ranges of a tensor, or a whole matrix for
  * Muon. A slice is a range of pieces, which are the numbers from `first` to `end`. */

@@ -60,9 +60,7 @@ void rig_free(Rig *rig)
 double rig_gradients_into(Rig *rig, Params *gradients)
 {
     RandomKey key = random_key(1, RANDOM_DROPOUT, 0);
-    double loss = pass_train_loss(&rig->pass, gradients, rig->inputs, rig->targets, key, NULL);
-    pass_backward(&rig->pass, gradients, rig->inputs, key);
-    return loss;
+    return pass_gradients(&rig->pass, gradients, rig->inputs, rig->targets, key, NULL);
 }
 
 double rig_gradients(Rig *rig)

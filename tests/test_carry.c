@@ -65,7 +65,7 @@ static double train_on(Rig *rig, size_t window, Params *gradients)
         rig->targets[i] = text_token(at + 1);
     }
     return pass_gradients(&rig->pass, gradients, rig->inputs, rig->targets,
-                          random_key(1, RANDOM_DROPOUT, window));
+                          random_key(1, RANDOM_DROPOUT, window), NULL);
 }
 
 /* --- reading --- */

@@ -36,8 +36,9 @@ static ModelConfig variant(size_t bits)
 static double loss_at(void *of)
 {
     Rig *rig = of;
-    return pass_train_loss(&rig->pass, &rig->gradients, rig->inputs, rig->targets,
-                           random_key(1, RANDOM_DROPOUT, 0), NULL);
+    const RandomKey key = random_key(1, RANDOM_DROPOUT, 0);
+    pass_forward(&rig->pass, rig->inputs, &key);
+    return pass_head_gradients(&rig->pass, &rig->gradients, rig->targets, &key, NULL);
 }
 
 static void check_gradients(ModelConfig config, size_t batch)

@@ -462,7 +462,7 @@ static double slow_read(SlowLearner *slow, const int32_t *tokens, size_t from, s
     }
     memset(slow->gradient, 0, slow->small.model.table.total * sizeof(real));
     return pass_gradients(&slow->pass, &slow->gradients, slow->inputs, slow->targets,
-                          (RandomKey){0});
+                          (RandomKey){0}, NULL);
 }
 
 static void slow_statistics(SlowLearner *slow, size_t segment, size_t segments)

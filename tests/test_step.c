@@ -39,7 +39,7 @@ static double take_gradients(Pass *pass, Params *at, real *gradients, size_t tot
         targets[i] = (3 * i + 1) % 11;
     }
     vector_zero(gradients, total);
-    return pass_gradients(pass, at, inputs, targets, random_key(1, RANDOM_DROPOUT, 4));
+    return pass_gradients(pass, at, inputs, targets, random_key(1, RANDOM_DROPOUT, 4), NULL);
 }
 
 TEST(backward_is_deterministic)

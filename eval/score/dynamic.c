@@ -78,7 +78,7 @@ static double read_window(Learner *l, const Windows *windows, size_t index, size
     for (size_t i = 0; i < windows->window; i++)
         *tokens += l->targets[i] >= 0;
     vector_zero(l->gradient_base, l->weights);
-    return pass_gradients(&l->pass, &l->gradients, l->inputs, l->targets, (RandomKey){0});
+    return pass_gradients(&l->pass, &l->gradients, l->inputs, l->targets, (RandomKey){0}, NULL);
 }
 
 /* --- the statistics --- */

@@ -299,7 +299,6 @@ static real bias_of(const Panel *panel, size_t key)
     return set->logs ? set->bias + set->sums[panel->key + key] : set->bias;
 }
 
-/* The scores. */
 static void score(const Work *work, const Panel *panel)
 {
     pair_product(work, panel, work->p, attention_scale(work->head), panel->set->k,
@@ -313,7 +312,6 @@ static void mask(real *p, Range queries, const Panel *panel)
     vector_zero(p + queries.end, panel->rows - queries.end);
 }
 
-/* Dropout of a key's weights. */
 static void drop(const Work *work, real *p, const Panel *panel, size_t key, Range queries)
 {
     const Dropout *dropout = &work->head->dropout;

@@ -30,8 +30,8 @@ typedef struct PanelKeys {
     real *sums, *dsums; /* (keys) */
 } PanelKeys;
 
-/* The past are positions before the first, which the window reaches but which get no gradient.
- * They and entries are rows of D; entries lie block after block. */
+/* Which keys: those carried from the window before, which get no gradient; those of this
+ * window; and entries, which lie block after block. All are rows of D. */
 typedef enum PanelSet { PANEL_PAST, PANEL_OWN, PANEL_ENTRIES, PANEL_SETS } PanelSet;
 
 typedef struct PanelSource {
@@ -46,8 +46,8 @@ typedef struct PanelSource {
  * and leaves those of the source's q and k in data; `end_backward` hands them on. */
 typedef struct PanelKind {
     PanelReach (*reach)(const AttentionHead *head); /* NULL: all of the past */
-    bool has_sink; /* 1 joins the denominator, or exp of the head's own parameter */
-    bool fades;    /* scores fade; decoding keeps beside each key how much its own have */
+    bool has_sink; /* the denominator has exp(b) more: b = 0, or a parameter of the head */
+    bool fades;    /* scores fade; decoding keeps for each key by how much */
     void (*prepare)(PanelSource *source, const AttentionData *data, const AttentionHead *head);
     void (*end_backward)(const PanelSource *source, const AttentionData *data,
                          const AttentionHead *head);

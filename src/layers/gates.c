@@ -2,6 +2,8 @@
 #include "src/math/team.h"
 #include "src/math/vector.h"
 
+#include <assert.h>
+
 /* --- the value residual --- */
 
 #define BLEND_TILES ((size_t)64) /* at most; each has its own partial sum of dm */
@@ -78,6 +80,7 @@ typedef struct GateJob {
     real *factors;          /* (rows, heads) */
     real *dw;               /* (channels, heads) */
     const real *x, *dy, *u; /* (rows, all) */
+    const real *y_forward;  /* (rows, all) y, which backward reads */
     const real *dg;         /* (rows, heads) */
     const real *w;          /* (channels, heads) */
     size_t heads, width, all, channels, rows;
@@ -126,7 +129,7 @@ static void gate_row_backward(const void *context, size_t row)
 {
     const GateJob *job = context;
     real *factors = job->factors + row * job->heads, *dx = job->dx + row * job->all;
-    const real *dy = job->dy + row * job->all, *y = job->x + row * job->all;
+    const real *dy = job->dy + row * job->all, *y = job->y_forward + row * job->all;
     for (size_t h = 0; h < job->heads; h++) {
         size_t at = h * job->width;
         real factor = factors[h];
@@ -136,11 +139,13 @@ static void gate_row_backward(const void *context, size_t row)
     }
 }
 
-void headgate_backward(real *dx, real *factors, const real *dy, const real *y,
-                       HeadgateSizes sizes)
+void headgate_backward(real *dx, real *dfactors, const real *dy, const real *y,
+                       const real *factors, HeadgateSizes sizes)
 {
     GateJob job = job_of(sizes);
-    job.dx = dx, job.factors = factors, job.dy = dy, job.x = y;
+    assert(dfactors == factors);
+    (void)factors;
+    job.dx = dx, job.factors = dfactors, job.dy = dy, job.y_forward = y;
     team_run_rows(sizes.rows, TEAM_ROWS, gate_row_backward, &job);
 }
 

@@ -1,5 +1,5 @@
-/* Learned factors around attention: the value residual before it, a gate for each head behind.
- */
+/* Learned factors around attention: the value residual before it, a gate for each head after
+ * it. */
 #ifndef LINNET_GATES_H
 #define LINNET_GATES_H
 
@@ -42,11 +42,12 @@ void headgate_forward(real *y,       /* (rows, heads * width) */
                       const real *w, /* (channels, heads) */
                       HeadgateSizes sizes);
 
-/* dx may be dy; the gradient of g replaces the factors. */
-void headgate_backward(real *dx,       /* (rows, heads * width) */
-                       real *factors,  /* (rows, heads) */
-                       const real *dy, /* (rows, heads * width) */
-                       const real *y,  /* (rows, heads * width) */
+/* dx may be dy; the gradient of g, dfactors, replaces the factors: the same memory. */
+void headgate_backward(real *dx,            /* (rows, heads * width) */
+                       real *dfactors,      /* (rows, heads) */
+                       const real *dy,      /* (rows, heads * width) */
+                       const real *y,       /* (rows, heads * width) */
+                       const real *factors, /* (rows, heads) */
                        HeadgateSizes sizes);
 /* From the gradient of g; adds to du and dw. */
 void headgate_backward_input(real *du,       /* (rows, heads * width) */

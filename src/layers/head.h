@@ -21,7 +21,8 @@
  * Soft-capping bounds the logits: z = cap tanh(z / cap).
  *
  * Rows with a negative target are ignored. Losses are in nats. Gradients are those of the SUM
- * of the losses, so gradient accumulation and shards need no common divisor. */
+ * of the losses, so batches and shards can be added; the optimizer divides by the number of
+ * tokens. */
 #ifndef LINNET_HEAD_H
 #define LINNET_HEAD_H
 
@@ -88,7 +89,6 @@ double head_gradients(real *loss,             /* (rows) */
                       const int32_t *targets, /* (rows) */
                       const HeadTeacher *teacher, HeadSizes sizes, real *scratch);
 
-/* Computes the logits. */
 void head_logits(real *logits,                 /* (rows, vocabulary) */
                  const real *x,                /* (rows, width) */
                  const real *w, const real *b, /* (vocabulary, width), (vocabulary) or NULL */

@@ -14,7 +14,8 @@ typedef struct RowJob {
     const real *x, *dy;          /* (rows, width) */
     const real *mean, *rstd;     /* (rows) */
     const real *gain, *bias;     /* (width) */
-    real epsilon, keep;
+    real epsilon;
+    bool add;
     size_t rows, width;
 } RowJob;
 
@@ -73,7 +74,8 @@ static void row_backward(const void *context, size_t row)
     const real *x = job->x + row * width, *dy = job->dy + row * width, *gain = job->gain;
     real *dx = job->dx + row * width;
     real mean = mean_of(job, row), rstd = job->rstd[row];
-    real keep = job->keep, sum = 0, product = 0;
+    real sum = 0, product = 0;
+    const bool add = job->add;
 #pragma omp simd reduction(+ : sum, product)
     for (size_t i = 0; i < width; i++) {
         sum += dy[i] * gain[i];
@@ -84,7 +86,7 @@ static void row_backward(const void *context, size_t row)
 #pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real gradient = rstd * (dy[i] * gain[i] - sum - (x[i] - mean) * rstd * product);
-        dx[i] = keep == 0 ? gradient : keep * dx[i] + gradient;
+        dx[i] = add ? dx[i] + gradient : gradient;
     }
 }
 
@@ -107,12 +109,12 @@ static void parameters_backward(void *context, size_t tile, size_t worker)
     }
 }
 
-void layernorm_backward(real *dx, real keep, real *dgain, real *dbias, const real *dy,
+void layernorm_backward(real *dx, bool add, real *dgain, real *dbias, const real *dy,
                         const real *x, const real *mean, const real *rstd, const real *gain,
                         size_t rows, size_t width)
 {
     RowJob job = {.dx = dx,
-                  .keep = keep,
+                  .add = add,
                   .dgain = dgain,
                   .dbias = dbias,
                   .dy = dy,

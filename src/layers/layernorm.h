@@ -17,9 +17,8 @@ void layernorm_forward(real *y,                            /* (rows, width) */
                        const real *gain, const real *bias, /* (width); bias or NULL */
                        real epsilon, size_t rows, size_t width);
 
-/* Adds to dgain and dbias; sets dx to dx * keep + the gradient. dx may alias dy or, if keep is
- * 0, x. */
-void layernorm_backward(real *dx, real keep,                          /* (rows, width) */
+/* Adds to dgain and dbias; sets dx, or adds to it. dx may alias dy or, if it is set, x. */
+void layernorm_backward(real *dx, bool add,                           /* (rows, width) */
                         real *dgain, real *dbias,                     /* (width) */
                         const real *dy, const real *x,                /* (rows, width) */
                         const real *mean, const real *rstd,           /* (rows) */

@@ -3,6 +3,8 @@
 #include "src/math/team.h"
 #include "src/base/memory.h"
 
+#include <assert.h>
+
 #define TILE_ROWS ((size_t)32)
 
 static size_t hidden_columns(const MlpSizes *sizes)
@@ -63,7 +65,7 @@ static void activate(const Job *job)
 }
 
 /* A gate is in another tile than what it multiplies: then the activation waits for both. */
-static void finish_hidden(const GemmTile *tile, const void *context)
+static void activate_tile(const GemmTile *tile, const void *context)
 {
     const Job *job = context;
     bool activates = job->active && job->sizes->activation->inputs == 1;
@@ -73,21 +75,21 @@ static void finish_hidden(const GemmTile *tile, const void *context)
             tile->c + i * tile->c_stride, tile->columns, 0);
 }
 
-void mlp_widen(real *hidden, real *active, const real *x, const MlpWeights *weights,
-               const MlpSizes *sizes)
+void mlp_up_forward(real *hidden, real *active, const real *x, const MlpWeights *weights,
+                    const MlpSizes *sizes)
 {
     const Job job = {.sizes = sizes, .hidden = hidden, .active = active};
     size_t columns = hidden_columns(sizes);
     /* H = X W_in + b_in */
     gemm_team(sizes->rows, columns, sizes->width, plain(x, sizes->width),
               plain(weights->w_in, columns), GEMM_SET, hidden, hidden_stride(sizes),
-              (GemmExtra){.bias = weights->b_in, .finish = {finish_hidden, &job}});
+              (GemmExtra){.bias = weights->b_in, .finish = {activate_tile, &job}});
     if (active && sizes->activation->inputs > 1)
         activate(&job);
 }
 
-void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const MlpSizes *sizes,
-                const DropoutSum *sum)
+void mlp_down_forward(real *y, const real *active, const MlpWeights *weights,
+                      const MlpSizes *sizes, const DropoutSum *sum)
 {
     /* Y = A W_out + b_out */
     gemm_team(sizes->rows, sizes->width, sizes->hidden, plain(active, active_stride(sizes)),
@@ -96,7 +98,7 @@ void mlp_narrow(real *y, const real *active, const MlpWeights *weights, const Ml
 }
 
 /* From a tile of dA to dH, where the derivative is. */
-static void finish_active(const GemmTile *tile, const void *context)
+static void multiply_by_slope(const GemmTile *tile, const void *context)
 {
     const Job *job = context;
     for (size_t input = 0; input < job->sizes->activation->inputs; input++)
@@ -109,25 +111,29 @@ static void finish_active(const GemmTile *tile, const void *context)
         }
 }
 
-void mlp_narrow_backward(real *hidden, real *active, const MlpWeights *dweights, const real *dy,
-                         const MlpWeights *weights, const MlpSizes *sizes)
+void mlp_down_backward(real *dhidden, real *dactive, const MlpWeights *dweights, const real *dy,
+                       const real *hidden, const MlpWeights *weights, const MlpSizes *sizes)
 {
-    const Job job = {.sizes = sizes, .hidden = hidden, .active = active, .derives = true};
+    const Job job = {.sizes = sizes, .hidden = dhidden, .active = dactive, .derives = true};
     size_t rows = sizes->rows, width = sizes->width, inner = sizes->hidden;
+    const real *active = dactive;
+    assert(dhidden == hidden);
+    (void)hidden;
+    /* A = f(H), and f'(H) in the place of H */
     activate(&job);
     if (dweights->b_out)
         linear_bias_backward(dweights->b_out, dy, width, rows, width);
     /* dW_out += A^T dY */
     gemm_team(inner, width, rows, transposed(active, active_stride(sizes)), plain(dy, width),
               GEMM_ADD, dweights->w_out, width, (GemmExtra){0});
-    /* dA = dY W_out^T, over A */
+    /* dA = dY W_out^T,  dH = dA f'(H) */
     gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
-              active, active_stride(sizes),
-              (GemmExtra){.finish = {finish_active, &job}, .transient = true});
+              dactive, active_stride(sizes),
+              (GemmExtra){.finish = {multiply_by_slope, &job}, .transient = true});
 }
 
-void mlp_widen_backward(real *dx, const MlpWeights *dweights, const real *dhidden,
-                        const real *x, const MlpWeights *weights, const MlpSizes *sizes)
+void mlp_up_backward(real *dx, const MlpWeights *dweights, const real *dhidden, const real *x,
+                     const MlpWeights *weights, const MlpSizes *sizes)
 {
     size_t rows = sizes->rows, width = sizes->width, columns = hidden_columns(sizes);
     size_t stride = hidden_stride(sizes);

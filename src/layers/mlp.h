@@ -27,30 +27,32 @@ size_t mlp_hidden_reals(const MlpSizes *sizes);
 size_t mlp_active_reals(const MlpSizes *sizes);
 size_t mlp_workspace_reals(const MlpSizes *sizes);
 
-/* Computes H and, unless it is NULL, A. */
-void mlp_widen(real *hidden,  /* (rows, F), rows gemm_stride(F) apart */
-               real *active,  /* (rows, hidden), rows gemm_stride(hidden) apart */
-               const real *x, /* (rows, width) */
-               const MlpWeights *weights, const MlpSizes *sizes);
+/* The up projection: computes H and, unless it is NULL, A. */
+void mlp_up_forward(real *hidden,  /* (rows, F), rows gemm_stride(F) apart */
+                    real *active,  /* (rows, hidden), rows gemm_stride(hidden) apart */
+                    const real *x, /* (rows, width) */
+                    const MlpWeights *weights, const MlpSizes *sizes);
 
-/* Computes Y from A; with a residual connection Y = base + dropout(A W_out + b_out). */
-void mlp_narrow(real *y,            /* (rows, width) */
-                const real *active, /* (rows, hidden), as above */
-                const MlpWeights *weights, const MlpSizes *sizes,
-                const DropoutSum *sum); /* or NULL */
+/* The down projection: Y from A; with a residual connection Y = base + dropout(A W_out +
+ * b_out).
+ */
+void mlp_down_forward(real *y,            /* (rows, width) */
+                      const real *active, /* (rows, hidden), as above */
+                      const MlpWeights *weights, const MlpSizes *sizes,
+                      const DropoutSum *sum); /* or NULL */
 
-/* From dY to dH, which overwrites H; adds to the gradients of W_out and b_out. A is recomputed,
- * and overwritten. */
-void mlp_narrow_backward(real *hidden, /* (rows, F), as above */
-                         real *active, /* (rows, hidden), as above */
-                         const MlpWeights *dweights, const real *dy, /* (rows, width) */
-                         const MlpWeights *weights, const MlpSizes *sizes);
+/* From dY to dH; adds to the gradients of W_out and b_out. A is computed again from H, in the
+ * memory of dA, and dH replaces H: dhidden and hidden are the same memory. */
+void mlp_down_backward(real *dhidden, /* (rows, F), as above */
+                       real *dactive, /* (rows, hidden), as above; undefined afterwards */
+                       const MlpWeights *dweights, const real *dy, /* (rows, width) */
+                       const real *hidden,                         /* (rows, F), as above */
+                       const MlpWeights *weights, const MlpSizes *sizes);
 
 /* From dH to dX; adds to the gradients of W_in and b_in. */
-void mlp_widen_backward(real *dx, /* (rows, width) */
-                        const MlpWeights *dweights,
-                        const real *dhidden, /* (rows, F), as above */
-                        const real *x,       /* (rows, width) */
-                        const MlpWeights *weights, const MlpSizes *sizes);
+void mlp_up_backward(real *dx,                                        /* (rows, width) */
+                     const MlpWeights *dweights, const real *dhidden, /* (rows, F), as above */
+                     const real *x,                                   /* (rows, width) */
+                     const MlpWeights *weights, const MlpSizes *sizes);
 
 #endif

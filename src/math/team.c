@@ -123,7 +123,7 @@ static bool take_tiles(void *member, Error *error)
     }
 }
 
-/* The thread that called team_run dies, or does not, in place of whoever called die: after the
+/* A call of die() in a worker is kept: the thread that called team_run makes it after the
  * round, when nobody works on its job any more. */
 static void work_and_catch(Member *self)
 {

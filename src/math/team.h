@@ -15,8 +15,8 @@
 /* Processes one tile. `worker`, from 0 to team_size()-1, selects its scratch memory. */
 typedef void (*TeamWork)(void *job, size_t tile, size_t worker);
 
-/* A team of this many threads, or with 0 of one for each processor; if the system refuses some,
- * of fewer. The thread that uses it is one of them. */
+/* A team of this many threads (0: one per processor), or of fewer if the system refuses some.
+ * The thread that uses it is one of them. */
 typedef struct Team Team;
 Team *team_make(size_t threads);
 void team_free(Team *team); /* which may be NULL */

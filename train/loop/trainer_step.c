@@ -64,10 +64,8 @@ static double add_gradients(Trainer *t, RandomKey key)
                                t->targets);
     if (train->distill)
         teacher = objective_teacher(&t->teacher_pass, t->inputs, train->distill_share);
-    double nats = pass_train_loss(&t->pass, &t->gradients, t->inputs, t->targets, key,
-                                  train->distill || t->records ? &teacher : NULL);
-    pass_backward(&t->pass, &t->gradients, t->inputs, key);
-    return nats;
+    return pass_gradients(&t->pass, &t->gradients, t->inputs, t->targets, key,
+                          train->distill || t->records ? &teacher : NULL);
 }
 
 /* Sums the gradients of a shard over the step's batches, stopping at a loss that is not finite;
@@ -78,6 +76,7 @@ static size_t compute_shard(Trainer *t, size_t shard)
     size_t epoch = t->progress.step / t->steps_per_epoch, first = trainer_next_batch(t), i = 0;
     RandomKey key = random_key(train->seed, RANDOM_DROPOUT, t->progress.step);
     ShardSum *sum = &t->shard_sums[shard];
+    /* into a gradient that is zero at first */
     params_bind(&t->gradients, &t->model.config, shards_begin(&t->shards, shard));
     if (t->pass.carries)
         restore_carried(t, shard, first);
@@ -308,10 +307,12 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     Progress *progress = &t->progress;
     enter_stage(t);
     *step = (Step){.lr = trainer_rate(t, &train->length, progress->step)};
+    /* 1. the gradients of this rank's shards */
     size_t batches = compute_gradients(t, step);
     step->misread = !trainer_check_read(t, error);
     if (step->misread) /* the loss says nothing */
         return false;
+    /* 2. their sum over all shards, and its norm */
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!step_is_finite(train, step)) {
         size_t rank = rank_astray(t, step);
@@ -320,6 +321,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
         ranks_share(error, sizeof *error, rank);
         return false;
     }
+    /* 3. the update of the weights */
     apply_gradients(t, step);
     real *carried = t->carried;
     t->carried = t->carried_next;
