@@ -358,8 +358,9 @@ void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
     const size_t k = 2 * layer;
     const real *u = norm_forward(pass, k);
     if (pass->use == PASS_RECOMPUTE) {
-        if (pass->carries)
-            memcpy(a->state, state_before(pass, a->state), a->state_reals * sizeof *a->state);
+        const real *before = state_before(pass, a->state);
+        if (before)
+            memcpy(a->state, before, a->state_reals * sizeof *a->state);
         projections_forward(pass, layer, u);
         mixing_forward(pass, layer, u, key);
     }
