@@ -90,6 +90,7 @@ shorter bf16 3e-3 0.02
 
 # The libraries of a portable build, as far as this processor can run them.
 for library in "$bin"/lib/liblinnet-internal.so "$bin"/lib/glibc-hwcaps/*/liblinnet-internal.so; do
+    [ -f "$library" ] || continue # another build: the loader would ignore it
     LD_PRELOAD=$library "$bin/train" --version >out 2>err || continue
     level=$(basename "$(dirname "$library")")
     export LD_PRELOAD="$library"
