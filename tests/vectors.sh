@@ -23,12 +23,17 @@ marked() {
         /^ *# *pragma omp simd/ { if (!clang) print "marked " FILENAME ":" FNR + 2 }' {} +
 }
 
-# Lines "vectorised FILE:LINE". With -g, LINE can be that of the statement before the loop.
+# Lines "vectorised FILE:LINE". With -g, LINE can be that of the statement before the loop. Compilers
+# that run side by side would tear each other's lines; sed writes each line whole.
 vectorised() {
     # shellcheck disable=SC2086
     find $folders -name '*.c' -exec grep -lE 'omp simd|vector\.h"|timestep\.h"' {} + |
-        xargs -P "$(nproc)" -I {} "$@" -g0 -fopt-info-vec-optimized -c {} -o /dev/null 2>&1 |
-        sed -n 's|^\./||; s|^\([^:]*:[0-9]*\):.*loop vectorized.*|vectorised \1|p'
+        xargs -P "$(nproc)" -I {} sh -c '
+            file=$1
+            shift
+            "$@" -g0 -fopt-info-vec-optimized -c "$file" -o /dev/null 2>&1 |
+                sed -un "s|^\./||; s|^\([^:]*:[0-9]*\):.*loop vectorized.*|vectorised \1|p"
+        ' sh {} "$@"
 }
 
 { vectorised "$@" && marked; } |
