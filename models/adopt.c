@@ -103,8 +103,8 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
     bool same = true; /* a tensor of that name means the same in both models */
     *neutral = start == START_ZERO;
-    if (start ==
-        START_NGRAMS) { /* all lengths share the table, so another longest moves them */
+    if (start == START_NGRAMS) {
+        /* All lengths share the table, so another longest moves them. */
         same = config->ngrams == old->ngrams && config->ngram_rows == old->ngram_rows;
         *neutral = old->ngrams <= 1;
     } else if (start == START_CONVOLUTION) {
