@@ -45,10 +45,12 @@ void pass_free(Pass *pass)
 
 AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
 {
-    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
+    const ModelConfig *config = &pass->model->config;
+    AttentionSizes sizes = config_attention_sizes(config, layer);
     sizes.batch = pass->batch;
     sizes.length = pass->capacity;
-    sizes.rotary = config_kind(&pass->model->config, layer)->turns_itself ? pass->angles : NULL;
+    bool rotates = config_rotates(config, layer) && config_kind(config, layer)->turns_itself;
+    sizes.rotary = rotates ? pass->act.layer[layer].angles : NULL;
     sizes.carries = pass->carries;
     sizes.position = pass->position;
     return sizes;
@@ -88,22 +90,31 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    const size_t rows = pass->rows, C = config->dim, H = config->heads;
+    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const size_t rows = pass->rows, H = config->heads;
+    const size_t S = head.stride, O = head.out_stride;
     const bool gated = config_gates_output(config, layer);
     const bool convolves = config_convolves(config, layer);
     LayerActivations *a = &pass->act.layer[layer];
-    a->qkv = arena_reals(arena, rows * 3 * C);
-    a->qkv_raw = convolves ? arena_reals(arena, rows * 3 * C) : a->qkv;
-    a->values = reals_or_null(arena, config->value_residual && layer > 0 ? rows * C : 0);
-    a->qk_rms = reals_or_null(arena, config->qk_norm ? rows * 2 * H : 0);
-    a->gates_low = reals_or_null(arena, rows * kind->gate_rank);
-    a->gates = reals_or_null(arena, rows * attention_gates(kind, &sizes));
+    a->qkv = arena_reals(arena, rows * S);
+    a->qkv_raw = convolves ? arena_reals(arena, rows * S) : a->qkv;
+    a->values = reals_or_null(arena, config->value_residual && layer > 0 ? rows * O : 0);
+    a->qk_rms = reals_or_null(arena, config_norms_queries(config, layer) ? rows * 2 * H : 0);
+    a->gates_low = reals_or_null(arena, rows * attention_rank(kind->gates.rank, &head));
+    a->rates_low = reals_or_null(arena, rows * attention_rank(kind->rates.rank, &head));
+    a->z_low = reals_or_null(arena,
+                             gated ? rows * attention_rank(kind->out_gate.rank, &head) : 0);
+    a->gates = reals_or_null(arena, rows * head.gates_stride);
+    a->rates = reals_or_null(arena, rows * head.rates_stride);
     a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
-    a->mixed = arena_reals(arena, rows * C);
-    a->z = reals_or_null(arena, gated ? rows * C : 0);
+    a->mixed = arena_reals(arena, rows * O);
+    a->z = reals_or_null(arena, gated ? rows * O : 0);
+    const bool whole = kind->norms_all_heads && config_norms_heads(config, layer);
+    a->norm_rstd = reals_or_null(arena, whole ? rows : 0);
+    a->between = reals_or_null(arena, whole && gated ? rows * O : 0);
     a->head_factors = reals_or_null(arena, config->head_gate ? rows * H : 0);
     a->y = gated || config->head_gate || config_norms_heads(config, layer)
-               ? arena_reals(arena, rows * C)
+               ? arena_reals(arena, rows * O)
                : a->mixed;
     a->hidden = arena_reals(arena, mlp_hidden_reals(&pass->mlp));
     a->dqkv_raw = convolves ? a->qkv : pass->grad.dqkv;
@@ -130,15 +141,16 @@ static void lay_out_states(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
     const size_t tokens = memory_whole_lines((config->ngrams - 1) * pass->batch);
-    const size_t taps = (CONVOLUTION_TAPS - 1) * 3 * config->dim * pass->batch;
     pass->states = arena_reals(arena, tokens);
     pass->states_reals = tokens;
     for (size_t layer = 0; layer < config->layers; layer++) {
         LayerActivations *a = &pass->act.layer[layer];
+        const AttentionKind *kind = config_kind(config, layer);
         const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-        const size_t reals = attention_memory(config_kind(config, layer), &sizes).state;
-        a->state_reals = memory_whole_lines(reals +
-                                            (config_convolves(config, layer) ? taps : 0));
+        const size_t reals = attention_memory(kind, &sizes).state;
+        size_t taps = (CONVOLUTION_TAPS - 1) * attention_head(kind, &sizes, 0).stride;
+        taps = config_convolves(config, layer) ? taps * pass->batch : 0;
+        a->state_reals = memory_whole_lines(reals + taps);
         a->state = arena_reals(arena, a->state_reals);
         a->taps = a->state ? a->state + reals : NULL;
         pass->states_reals += a->state_reals;
@@ -147,42 +159,56 @@ static void lay_out_states(Pass *pass, Arena *arena)
         pass->states_before = arena_reals(arena, pass->states_reals);
 }
 
-/* The largest that a layer needs; layers may be of different attention kinds. */
-static void measure_layers(const Pass *pass, size_t *scratch, size_t *gates, size_t *low)
+/* The most that a layer needs; layers may be of different attention kinds. */
+typedef struct LayerMost {
+    size_t scratch, qkv, out, gates, rates, low; /* reals; the last five for a row */
+} LayerMost;
+
+static LayerMost measure_layers(const Pass *pass)
 {
     const ModelConfig *config = &pass->model->config;
-    size_t products = linear_workspace_reals(pass->rows, config->dim, 3 * config->dim);
-    *scratch = most(products, mlp_workspace_reals(&pass->mlp));
+    LayerMost all = {.scratch = mlp_workspace_reals(&pass->mlp)};
     for (size_t layer = 0; layer < config->layers; layer++) {
         const AttentionKind *kind = config_kind(config, layer);
-        AttentionSizes sizes = pass_attention_sizes(pass, layer);
-        *scratch = most(*scratch, attention_memory(kind, &sizes).scratch);
-        *gates = most(*gates, pass->rows * attention_gates(kind, &sizes));
-        *low = most(*low, pass->rows * kind->gate_rank);
+        const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+        const AttentionHead head = attention_head(kind, &sizes, 0);
+        const size_t products = linear_workspace_reals(pass->rows, config->dim, head.stride);
+        all.scratch = most(all.scratch, most(products, attention_memory(kind, &sizes).scratch));
+        all.qkv = most(all.qkv, head.stride);
+        all.out = most(all.out, head.out_stride);
+        all.gates = most(all.gates, head.gates_stride);
+        all.rates = most(all.rates, head.rates_stride);
+        all.low = most(all.low, attention_rank(kind->gates.rank, &head));
+        all.low = most(all.low, attention_rank(kind->rates.rank, &head));
+        all.low = most(all.low, attention_rank(kind->out_gate.rank, &head));
     }
+    return all;
 }
 
 /* What the sublayers and the head need while they run, which is never at the same time. */
 static void lay_out_transients(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
+    const LayerMost all = measure_layers(pass);
+    const size_t rows = pass->rows;
     Gradients *grad = &pass->grad;
-    size_t rows = pass->rows, C = config->dim, gates = 0, low = 0, start = arena->used, end;
-    HeadSizes head = {rows, C, config->vocabulary, (real)config->logit_cap};
+    size_t start = arena->used, end;
+    HeadSizes head = {rows, config->dim, config->vocabulary, (real)config->logit_cap};
     pass->head_scratch = arena_reals(arena, head_scratch_reals(head, pass->teacher_dim));
     end = arena->used;
     arena->used = start;
-    measure_layers(pass, &pass->scratch_reals, &gates, &low);
+    pass->scratch_reals = all.scratch;
     pass->scratch = arena_reals(arena, pass->scratch_reals);
     start = arena->used;
     pass->act.active = grad->dactive = arena_reals(arena, mlp_active_reals(&pass->mlp));
     end = most(end, arena->used);
     arena->used = start;
     if (pass->use != PASS_EVALUATE) {
-        grad->dqkv = arena_reals(arena, memory_product(rows, 3 * C, "the batch"));
-        grad->dy = grad->dmixed = arena_reals(arena, rows * C);
-        grad->dgates = reals_or_null(arena, gates);
-        grad->dgates_low = reals_or_null(arena, low);
+        grad->dqkv = arena_reals(arena, memory_product(rows, all.qkv, "the batch"));
+        grad->dy = grad->dmixed = arena_reals(arena, rows * all.out);
+        grad->dgates = reals_or_null(arena, rows * all.gates);
+        grad->drates = reals_or_null(arena, rows * all.rates);
+        grad->dlow = reals_or_null(arena, rows * all.low);
     }
     arena->used = most(end, arena->used);
 }
@@ -196,13 +222,14 @@ static void lay_out_stream(Pass *pass, Arena *arena)
     Gradients *grad = &pass->grad;
     ScoredRows *scored = &pass->scored;
     act->u = arena_reals(arena, reals);
-    act->first_values = reals_or_null(arena, config->value_residual ? reals : 0);
+    const size_t values = config->value_residual ? rows * config_value_width(config, 0) : 0;
+    act->first_values = reals_or_null(arena, values);
     if (pass->use != PASS_EVALUATE) {
         grad->dx = act->residual[last];
         grad->du = arena_reals(arena, reals);
         grad->dbranch = config->dropout > 0 ? grad->du : grad->dx;
         grad->dmlp = config->parallel ? act->residual[1] : NULL;
-        grad->dfirst_values = reals_or_null(arena, config->value_residual ? reals : 0);
+        grad->dfirst_values = reals_or_null(arena, values);
     } else if (config->head_bias != HEAD_BIAS_NO) {
         pass->cooled_bias = arena_reals(arena, config->vocabulary);
     }
@@ -213,18 +240,49 @@ static void lay_out_stream(Pass *pass, Arena *arena)
     scored->gathered = act->residual[last];
 }
 
+/* The first layer whose queries rotate and are as wide as those of a layer. */
+static size_t first_as_wide(const ModelConfig *config, size_t layer)
+{
+    const size_t width = config_key_width(config, layer);
+    size_t first = 0;
+    while (!config_rotates(config, first) || config_key_width(config, first) != width)
+        first++;
+    return first;
+}
+
+static void lay_out_angles(Pass *pass, Arena *arena)
+{
+    const ModelConfig *config = &pass->model->config;
+    for (size_t layer = 0; layer < config->layers; layer++) {
+        if (!config_rotates(config, layer))
+            continue;
+        const size_t first = first_as_wide(config, layer);
+        const size_t reals = pass->length * config_key_width(config, layer);
+        pass->act.layer[layer].angles = first < layer ? pass->act.layer[first].angles
+                                                      : arena_reals(arena, reals);
+    }
+}
+
+static void fill_angles(Pass *pass, size_t layer, size_t first)
+{
+    const ModelConfig *config = &pass->model->config;
+    const size_t D = config_key_width(config, layer);
+    const size_t pairs = config_rotating_pairs(config, D);
+    real *angles = pass->act.layer[layer].angles;
+    for (size_t t = 0; angles && t < pass->length; t++)
+        rotary_row(angles + t * D, first + t, D, pairs, config->rope_base);
+}
+
 /* Fills the position tables for positions from `first` on. */
 static void fill_position_tables(Pass *pass, size_t first)
 {
     const ModelConfig *config = &pass->model->config;
-    size_t C = config->dim, D = config_head_width(config);
-    size_t pairs = config_rotating_pairs(config);
-    for (size_t t = 0; t < pass->length; t++) {
-        if (pass->position_rows)
-            embedding_sinusoids(pass->position_rows + t * C, first + t, C);
-        if (pass->angles)
-            rotary_row(pass->angles + t * D, first + t, D, pairs, config->rope_base);
-    }
+    const size_t C = config->dim;
+    for (size_t t = 0; pass->position_rows && t < pass->length; t++)
+        embedding_sinusoids(pass->position_rows + t * C, first + t, C);
+    for (size_t layer = 0; layer < config->layers; layer++)
+        if (config_rotates(config, layer) && first_as_wide(config, layer) == layer)
+            fill_angles(pass, layer, first);
 }
 
 void pass_layout(Pass *pass, Arena *arena)
@@ -239,8 +297,7 @@ void pass_layout(Pass *pass, Arena *arena)
     pass->slots = arena_bytes(arena, (config->ngrams - 1) * pass->rows, sizeof *pass->slots);
     if (config->positions == POSITIONS_SINUSOIDAL)
         pass->position_rows = arena_reals(arena, pass->length * config->dim);
-    if (config->positions == POSITIONS_ROTARY)
-        pass->angles = arena_reals(arena, pass->length * config_head_width(config));
+    lay_out_angles(pass, arena);
     fill_position_tables(pass, 0); /* none while measuring */
 }
 

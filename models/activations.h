@@ -1,15 +1,18 @@
 /* The memory of a pass over a batch: what its forward pass keeps for the backward pass, and the
  * gradients of activations. block.h says what is computed.
  *
- * Shapes: B sequences of T positions, dimension C, H heads, L layers; G gates of all heads; F
- * the hidden dimension of the MLP, twice that with a gate. Rows are positions, B*T of them.
+ * Shapes: B sequences of T positions, dimension C, H heads, L layers; S and O, the widths of
+ * rows of queries, keys and values, and of attention's output; G gates and R rates of all
+ * heads; F the hidden dimension of the MLP, twice that with a gate. Rows are positions, B*T of
+ * them.
  *
  * Each buffer has one meaning. Where two share their memory, to save some, the comment says so;
  * then the later one is written when the earlier one is no longer read. Besides,
  *   - without PASS_TRAIN all layers have the same memory: evaluation needs one layer at a time,
  *     and PASS_RECOMPUTE computes each layer's activations again before its backward pass;
  *   - what only one sublayer or the head needs, while it runs, has the same memory as what the
- *     others need: dqkv, dy, dgates and dgates_low; active; the scratch memory of the head. */
+ *     others need: dqkv, dy, dgates, drates and dlow; active; the scratch memory of the head.
+ */
 #ifndef LINNET_ACTIVATIONS_H
 #define LINNET_ACTIVATIONS_H
 
@@ -19,27 +22,33 @@
 /* Of one layer; NULL where it has none. */
 typedef struct LayerActivations {
     /* attention sublayer */
-    real *qkv_raw;      /* (B*T, 3C) before the convolution; without one it is qkv */
-    real *qkv;          /* (B*T, 3C) queries, keys and values, as the kind reads them; backward
+    real *qkv_raw;      /* (B*T, S) before the convolution; without one it is qkv */
+    real *qkv;          /* (B*T, S) queries, keys and values, as the kind reads them; backward
                            rotates them back, for QK-norm, before dqkv_raw replaces them */
-    real *values;       /* (B*T, C) before the first layer's values are mixed in */
+    real *values;       /* (B*T, O) before the first layer's values are mixed in */
     real *qk_rms;       /* (B*T, 2H) 1 / RMS of each head's queries and keys (QK-norm) */
     real *gates_low;    /* (B*T, rank) low-rank input of the gates */
+    real *rates_low;    /* (B*T, rank) of the rates */
+    real *z_low;        /* (B*T, rank) of the output gate */
     real *gates;        /* (B*T, G) */
+    real *rates;        /* (B*T, R) */
     real *saved;        /* (attention_memory.saved) what the kind saves */
-    real *mixed;        /* (B*T, C) the kind's output */
-    real *z;            /* (B*T, C) output gate before its activation */
+    real *mixed;        /* (B*T, O) the kind's output */
+    real *z;            /* (B*T, O) output gate before its activation */
+    real *norm_rstd;    /* (B*T) of a norm of all heads together */
+    real *between;      /* (B*T, O) between that norm and the output gate */
     real *head_factors; /* (B*T, H) of the head gate */
-    real *y;            /* (B*T, C) after head norm and gates; without these it is mixed */
+    real *y;            /* (B*T, O) after head norm and gates; without these it is mixed */
     real *state;        /* recurrent state or KV cache, if carried, */
-    real *taps;         /* (B, CONVOLUTION_TAPS - 1, 3C) the last inputs of the convolution */
+    real *taps;         /* (B, CONVOLUTION_TAPS - 1, S) the last inputs of the convolution */
     size_t state_reals; /* of both, which follow each other */
+    real *angles; /* (length, D) of RoPE; layers with queries of the same width share it */
     /* MLP sublayer */
     real *hidden; /* (B*T, F), rows gemm_stride(F) apart: before the activation */
 
     /* Gradients in place of activations, which are not needed any more. */
-    real *dqkv_raw; /* (B*T, 3C) in qkv; without a convolution it is dqkv */
-    real *dz;       /* (B*T, C) in z */
+    real *dqkv_raw; /* (B*T, S) in qkv; without a convolution it is dqkv */
+    real *dz;       /* (B*T, O) in z */
     real *dfactors; /* (B*T, H) of the head gate before its sigmoid; in head_factors */
     real *dhidden;  /* (B*T, F) in hidden */
 } LayerActivations;
@@ -51,7 +60,7 @@ typedef struct Activations {
     real **mean, **rstd; /* [2L+1] -> (B*T): of the norm that computes u[k]; mean NULL: RMSNorm.
                             Evaluation has one of each */
     LayerActivations *layer; /* [L] */
-    real *first_values;      /* (B*T, C) values of the first layer, for the value residual */
+    real *first_values;      /* (B*T, O) values of the first layer, for the value residual */
     real *u;      /* (B*T, C) u[k], input of the sublayer that runs; not kept for backward */
     real *active; /* (B*T, ffn), rows gemm_stride(ffn) apart: after the activation of the MLP;
                      not kept for backward */
@@ -66,13 +75,14 @@ typedef struct Gradients {
                             without dropout dx itself */
     real *dmlp;          /* (B*T, C) with a parallel residual: what the MLP adds to dx, until
                             attention has read dx; in r[1] */
-    real *dfirst_values; /* (B*T, C) summed over the layers */
+    real *dfirst_values; /* (B*T, O) summed over the layers */
     /* attention sublayer */
-    real *dy;         /* (B*T, C) */
-    real *dmixed;     /* (B*T, C) in dy */
-    real *dqkv;       /* (B*T, 3C) */
-    real *dgates;     /* (B*T, G) */
-    real *dgates_low; /* (B*T, rank) */
+    real *dy;     /* (B*T, O) */
+    real *dmixed; /* (B*T, O) in dy */
+    real *dqkv;   /* (B*T, S) */
+    real *dgates; /* (B*T, G) */
+    real *drates; /* (B*T, R) */
+    real *dlow;   /* (B*T, rank) of gates_low, rates_low and z_low, one after the other */
     /* MLP sublayer */
     real *dactive; /* (B*T, ffn) in active, which backward computes again there */
 } Gradients;
@@ -118,7 +128,6 @@ typedef struct Pass {
 
     uint32_t *slots;     /* (rows, ngrams - 1) of n-gram embeddings */
     real *position_rows; /* (length, C) sinusoidal position encodings, or NULL */
-    real *angles;        /* (length, D) RoPE angles, or NULL */
 
     size_t teacher_dim; /* of pass_gradients; set before the memory is laid out */
 

@@ -68,11 +68,12 @@ static const AdoptPart parts[] = {
     {"ngrams.weight", "n-gram embeddings", START_NGRAMS},
     {".attn.conv.", "convolution", START_CONVOLUTION},
     {".attn.gate", "gates of the attention kind", START_OF_KIND},
+    {".attn.rate", "rates of the attention kind", START_OF_KIND},
     {".attn.own", "parameters of the attention kind", START_OF_KIND},
     {".attn.norm.", "head norm", START_NEW},
     {".attn.qk_norm.", "QK-norm", START_NEW},
     {".attn.value_mix", "value residual", START_ZERO},
-    {".attn.out_gate.", "output gate", START_NEW},
+    {".attn.out_gate", "output gate", START_NEW},
     {"lm_head.weight", "output head of its own", START_ZERO},
     {"lm_head.bias", "head bias", START_ZERO},
     {".attn.head_gate.", "head gate", START_ZERO},
@@ -113,7 +114,12 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
     } else if (start == START_OF_KIND) { /* if the kind stays, the sink is learned only now */
         same = *neutral = same_kind(config, from, row->layer);
     }
-    return same ? param_table_find(&from->table, row->name) : NULL;
+    const ParamRow *source = same ? param_table_find(&from->table, row->name) : NULL;
+    /* Another kind may have queries, values or output gates of other widths. */
+    if (source && strstr(row->name, ".attn.") && !same_kind(config, from, row->layer) &&
+        (source->shape[0] != row->shape[0] || source->shape[1] != row->shape[1]))
+        source = NULL;
+    return source;
 }
 
 /* --- conversion to another kind --- */

@@ -2,14 +2,15 @@
  * kinds have:
  *
  *   attention    1  u = norm(r)
- *                2  q, k, v = u W + b   [gates = u W_g + b_g, or u W_low W_g + b_g]
+ *                2  q, k, v = u W + b   [gates, rates = u W_g + b_g, or f(u W_low) W_g + b_g]
  *                   [z = u W_z]
  *                3  [q, k, v = convolution(q, k, v)]
  *                4  [v = (1 - m) v + m v of the first layer]
  *                5  [q, k = QK-norm(q, k)]
  *                6  [q, k = RoPE(q, k)]
  *                7  mixed = attention(q, k, v, gates), the kind
- *                8  [y = norm of each head(mixed) silu(z)]
+ *                8  [y = norm of each head(mixed) f(z), or norm of all(mixed) f(z), or
+ *                   norm of all(mixed f(z)); f is silu or sigmoid]
  *                9  [y = 2 sigmoid(u W_h) y, a factor for each head]
  *               10  r' = r + dropout(y W_o + b_o)
  *
@@ -132,116 +133,177 @@ static const real *branch_dropout_backward(const Pass *pass, size_t k, const Ran
 
 /* --- attention: steps 2 to 6 --- */
 
-static ConvolutionSizes convolution_sizes(const Pass *pass)
+/* The first head of a layer, which has the widths. */
+static AttentionHead first_head(const Pass *pass, size_t layer)
 {
-    const ModelConfig *config = &pass->model->config;
-    return (ConvolutionSizes){.batch = pass->batch,
-                              .length = pass->length,
-                              .channels = 3 * config->dim,
-                              .taps = CONVOLUTION_TAPS,
-                              .residual = config->convolution == CONVOLUTION_RESIDUAL};
+    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+    return attention_head(config_kind(&pass->model->config, layer), &sizes, 0);
 }
 
-static void rotate(const Pass *pass, size_t layer, real *qkv, bool back)
+/* A projection of the layer's input u, of some rank (0: no bottleneck), to some outputs. */
+typedef struct ProjectionSizes {
+    size_t rows, in, rank, out;
+    bool tanh; /* behind the bottleneck */
+} ProjectionSizes;
+
+static ProjectionSizes gate_sizes(const Pass *pass, const GateLayer *layer,
+                                  const AttentionHead *head, size_t out)
 {
-    const ModelConfig *config = &pass->model->config;
-    if (pass->angles && !config_kind(config, layer)->turns_itself)
-        rotary_turn_rows(qkv, pass->angles, pass->rows, pass->length, config->heads,
-                         config_head_width(config), back);
+    return (ProjectionSizes){pass->rows, pass->model->config.dim,
+                             attention_rank(layer->rank, head), out, layer->tanh};
+}
+
+static ProjectionSizes out_gate_sizes(const Pass *pass, const AttentionHead *head)
+{
+    return (ProjectionSizes){pass->rows, pass->model->config.dim,
+                             attention_rank(head->kind->out_gate.rank, head), head->out_stride,
+                             false};
+}
+
+/* y = u W + b  or  f(u W_low) W + b, where f is tanh or nothing */
+static void projection_forward(real *y, real *low, const real *u, const Projection *w,
+                               ProjectionSizes sizes)
+{
+    const size_t reals = sizes.rows * sizes.rank;
+    if (!w->out.weight)
+        return;
+    if (w->low)
+        linear_forward(low, u, w->low, NULL, sizes.rows, sizes.in, sizes.rank, NULL);
+    if (sizes.tanh)
+        for (size_t i = 0; i < reals; i++)
+            low[i] = vector_tanh(low[i]);
+    linear_forward(y, w->low ? low : u, w->out.weight, w->out.bias, sizes.rows,
+                   w->low ? sizes.rank : sizes.in, sizes.out, NULL);
+}
+
+/* du += dy W^T,  dW += u^T dy, or both through W_low */
+static void projection_backward(real *du, const Projection *dw, real *dlow, const real *dy,
+                                const real *low, const real *u, const Projection *w,
+                                ProjectionSizes sizes)
+{
+    const size_t rows = sizes.rows, rank = sizes.rank;
+    if (!w->out.weight)
+        return;
+    if (!w->low) {
+        linear_backward(du, GEMM_ADD, dw->out.weight, dw->out.bias, dy, u, w->out.weight, rows,
+                        sizes.in, sizes.out);
+        return;
+    }
+    linear_backward(dlow, GEMM_SET, dw->out.weight, dw->out.bias, dy, low, w->out.weight, rows,
+                    rank, sizes.out);
+    if (sizes.tanh)
+        for (size_t i = 0; i < rows * rank; i++)
+            dlow[i] *= 1 - low[i] * low[i];
+    linear_backward(du, GEMM_ADD, dw->low, NULL, dlow, u, w->low, rows, sizes.in, rank);
+}
+
+static bool has_norm_or_gate(const BlockParams *w)
+{
+    return w->head_norm || w->out_gate.out.weight;
+}
+
+static HeadgateSizes headgate_sizes(const Pass *pass, const AttentionHead *head)
+{
+    return (HeadgateSizes){pass->rows, head->heads, head->value_width, pass->model->config.dim};
+}
+
+static ConvolutionSizes convolution_sizes(const Pass *pass, const AttentionHead *head)
+{
+    const bool residual = pass->model->config.convolution == CONVOLUTION_RESIDUAL;
+    return (ConvolutionSizes){.batch = pass->batch,
+                              .length = pass->length,
+                              .channels = head->stride,
+                              .taps = CONVOLUTION_TAPS,
+                              .form = residual                        ? CONVOLVE_RESIDUAL
+                                      : head->kind->plain_convolution ? CONVOLVE_PLAIN
+                                                                      : CONVOLVE_SILU};
+}
+
+static void rotate(const Pass *pass, const AttentionHead *head, real *qkv, bool back)
+{
+    if (config_rotates(&pass->model->config, head->layer) && !head->kind->turns_itself)
+        rotary_turn_rows(qkv, head->stride, pass->act.layer[head->layer].angles, pass->rows,
+                         pass->length, (1 + head->copies) * head->heads, head->width, back);
 }
 
 static void projections_forward(Pass *pass, size_t layer, const real *u)
 {
-    const ModelConfig *config = &pass->model->config;
-    const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+    const AttentionHead head = first_head(pass, layer);
+    const AttentionKind *kind = head.kind;
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
-    const size_t G = attention_gates(kind, &sizes), rank = kind->gate_rank;
-    real *first = pass->act.first_values, *v = a->qkv + 2 * C;
+    const size_t rows = pass->rows, C = pass->model->config.dim, H = head.heads;
+    const size_t S = head.stride, O = head.out_stride;
+    real *first = pass->act.first_values, *v = a->qkv + S - O;
     /* 2. q, k, v = u W + b */
     phase_enter(PHASE_PROJECTIONS);
-    linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, 3 * C, NULL);
-    /* gates = u W_g + b_g or, low-rank, (u W_low) W_g + b_g */
-    if (w->gate_in)
-        linear_forward(a->gates_low, u, w->gate_in, NULL, rows, C, rank, NULL);
-    if (G)
-        linear_forward(a->gates, w->gate_in ? a->gates_low : u, w->gates.weight, w->gates.bias,
-                       rows, w->gate_in ? rank : C, G, NULL);
-    /* z = u W_z */
-    if (w->out_gate)
-        linear_forward(a->z, u, w->out_gate, NULL, rows, C, C, NULL);
+    linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, S, NULL);
+    projection_forward(a->gates, a->gates_low, u, &w->gates,
+                       gate_sizes(pass, &kind->gates, &head, head.gates_stride));
+    projection_forward(a->rates, a->rates_low, u, &w->rates,
+                       gate_sizes(pass, &kind->rates, &head, head.rates_stride));
+    projection_forward(a->z, a->z_low, u, &w->out_gate, out_gate_sizes(pass, &head));
     /* 3. convolution */
     phase_enter(PHASE_ATTENTION);
     if (w->convolution)
-        convolution_forward(a->qkv, a->qkv_raw, w->convolution, convolution_sizes(pass),
+        convolution_forward(a->qkv, a->qkv_raw, w->convolution, convolution_sizes(pass, &head),
                             a->taps);
     /* 4. value residual */
     if (w->value_mix)
-        blend_forward(v, a->values, first, *w->value_mix, rows, C, 3 * C);
+        blend_forward(v, a->values, first, *w->value_mix, rows, O, S);
     if (first && layer == 0)
         for (size_t row = 0; row < rows; row++)
-            memcpy(first + row * C, v + row * 3 * C, C * sizeof *v);
+            memcpy(first + row * O, v + row * S, O * sizeof *v);
     /* 5. QK-norm */
     if (w->qk_gain)
-        qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, D, 3 * C);
+        qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, head.width, S);
     /* 6. RoPE */
-    rotate(pass, layer, a->qkv, false);
+    rotate(pass, &head, a->qkv, false);
 }
 
 static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
 {
-    const ModelConfig *config = &pass->model->config;
-    const AttentionKind *kind = config_kind(config, layer);
-    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+    const AttentionHead head = first_head(pass, layer);
+    const AttentionKind *kind = head.kind;
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const size_t rows = pass->rows, C = config->dim, H = config->heads, D = C / H;
-    const size_t G = attention_gates(kind, &sizes), rank = kind->gate_rank;
+    const size_t rows = pass->rows, C = pass->model->config.dim, H = head.heads;
+    const size_t S = head.stride, O = head.out_stride;
     real *first = pass->act.first_values, *dfirst = grad->dfirst_values;
-    real *dqkv = grad->dqkv, *dv = dqkv + 2 * C, *du = grad->du;
+    real *dqkv = grad->dqkv, *dv = dqkv + S - O, *du = grad->du;
     /* 6. RoPE */
-    rotate(pass, layer, dqkv, true);
+    rotate(pass, &head, dqkv, true);
     /* 5. QK-norm. Its backward pass reads its output, so q and k are rotated back first */
     if (w->qk_gain) {
-        rotate(pass, layer, a->qkv, true);
-        qknorm_backward(dqkv, dw->qk_gain, a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, D,
-                        3 * C);
+        rotate(pass, &head, a->qkv, true);
+        qknorm_backward(dqkv, dw->qk_gain, a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H,
+                        head.width, S);
     }
     /* 4. value residual */
     if (w->value_mix)
-        blend_backward(dv, dfirst, dw->value_mix, a->values, first, *w->value_mix, rows, C,
-                       3 * C);
+        blend_backward(dv, dfirst, dw->value_mix, a->values, first, *w->value_mix, rows, O, S);
     if (first && layer == 0)
         for (size_t row = 0; row < rows; row++)
-            vector_add_scaled(dv + row * 3 * C, dfirst + row * C, 1, C);
+            vector_add_scaled(dv + row * S, dfirst + row * O, 1, O);
     /* 3. convolution */
     if (w->convolution)
         convolution_backward(a->dqkv_raw, dw->convolution, dqkv, a->qkv_raw, w->convolution,
-                             convolution_sizes(pass), state_before(pass, a->taps));
-    /* 2. du = dqkv W^T,  dW += u^T dqkv */
+                             convolution_sizes(pass, &head), state_before(pass, a->taps));
+    /* 2. du = dqkv W^T,  dW += u^T dqkv; the same for gates, rates and z */
     phase_enter(PHASE_PROJECTIONS);
     linear_backward(du, GEMM_SET, dw->c_attn.weight, dw->c_attn.bias, a->dqkv_raw, u,
-                    w->c_attn.weight, rows, C, 3 * C);
-    /* du += dgates W_g^T,  dW_g += u^T dgates, or through W_low */
-    if (w->gate_in) {
-        linear_backward(grad->dgates_low, GEMM_SET, dw->gates.weight, dw->gates.bias,
-                        grad->dgates, a->gates_low, w->gates.weight, rows, rank, G);
-        linear_backward(du, GEMM_ADD, dw->gate_in, NULL, grad->dgates_low, u, w->gate_in, rows,
-                        C, rank);
-    } else if (G) {
-        linear_backward(du, GEMM_ADD, dw->gates.weight, dw->gates.bias, grad->dgates, u,
-                        w->gates.weight, rows, C, G);
-    }
-    /* du += dz W_z^T,  dW_z += u^T dz */
-    if (w->out_gate)
-        linear_backward(du, GEMM_ADD, dw->out_gate, NULL, a->dz, u, w->out_gate, rows, C, C);
+                    w->c_attn.weight, rows, C, S);
+    projection_backward(du, &dw->gates, grad->dlow, grad->dgates, a->gates_low, u, &w->gates,
+                        gate_sizes(pass, &kind->gates, &head, head.gates_stride));
+    projection_backward(du, &dw->rates, grad->dlow, grad->drates, a->rates_low, u, &w->rates,
+                        gate_sizes(pass, &kind->rates, &head, head.rates_stride));
+    projection_backward(du, &dw->out_gate, grad->dlow, a->dz, a->z_low, u, &w->out_gate,
+                        out_gate_sizes(pass, &head));
     /* du += dg W_h^T,  dW_h += u^T dg: the head gate, from step 9 */
     if (w->head_gate)
         headgate_backward_input(du, dw->head_gate, a->dfactors, u, w->head_gate,
-                                (HeadgateSizes){rows, H, D});
+                                headgate_sizes(pass, &head));
 }
 
 /* --- attention: steps 7 to 9 --- */
@@ -251,11 +313,56 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
     const LayerActivations *a = &pass->act.layer[layer];
     return (AttentionBatch){.qkv = a->qkv,
                             .gates = a->gates,
+                            .rates = a->rates,
                             .params = pass->model->at.h[layer].kind_params,
                             .out = a->mixed,
                             .saved = a->saved,
                             .scratch = pass->scratch,
                             .states = a->state};
+}
+
+/* Step 8. Most kinds norm each head, with a gate behind; some all heads together, with the gate
+ * behind or before. */
+static void norm_and_gate_forward(const BlockParams *w, const LayerActivations *a,
+                                  const AttentionHead *head, size_t rows)
+{
+    const GateForm form = head->kind->out_gate.form;
+    const size_t H = head->heads, D = head->value_width, O = head->out_stride;
+    const real *x = a->mixed;
+    if (!a->norm_rstd) {
+        headnorm_forward(a->y, x, w->head_norm, a->z, form, rows, H, D);
+        return;
+    }
+    if (a->between && head->kind->gates_first) {
+        headnorm_forward(a->between, x, NULL, a->z, form, rows, H, D);
+        x = a->between;
+    }
+    real *normed = a->between && !head->kind->gates_first ? a->between : a->y;
+    layernorm_forward(normed, NULL, a->norm_rstd, x, w->head_norm, NULL, HEAD_EPSILON, rows, O);
+    if (normed == a->between)
+        headnorm_forward(a->y, normed, NULL, a->z, form, rows, H, D);
+}
+
+/* From dy to dmixed, in the same memory, and dz. */
+static void norm_and_gate_backward(const BlockParams *w, const BlockParams *dw,
+                                   const LayerActivations *a, real *dy,
+                                   const AttentionHead *head, size_t rows)
+{
+    const GateForm form = head->kind->out_gate.form;
+    const size_t H = head->heads, D = head->value_width, O = head->out_stride;
+    const bool first = head->kind->gates_first;
+    if (!a->norm_rstd) {
+        headnorm_backward(dy, dw->head_norm, a->dz, dy, a->mixed, w->head_norm, a->z, form,
+                          rows, H, D);
+        return;
+    }
+    if (a->between && !first)
+        headnorm_backward(dy, NULL, a->dz, dy, a->between, NULL, a->z, form, rows, H, D);
+    layernorm_backward(dy, 0, dw->head_norm, NULL, dy,
+                       a->between && first ? a->between : a->mixed, NULL, a->norm_rstd,
+                       w->head_norm, rows, O);
+    if (a->between && first)
+        headnorm_backward(dy, NULL, a->dz, dy, a->mixed, NULL, a->z, form, rows, H, D);
 }
 
 static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
@@ -265,7 +372,7 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     const AttentionBatch batch = attention_batch(pass, layer);
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t rows = pass->rows, H = config->heads, D = config_head_width(config);
+    const AttentionHead head = first_head(pass, layer);
     AttentionSizes sizes = pass_attention_sizes(pass, layer);
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
@@ -274,12 +381,12 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     else
         attention_forward(kind, &batch, &sizes);
     /* 8. head norm and output gate */
-    if (w->head_norm || w->out_gate)
-        headnorm_forward(a->y, a->mixed, w->head_norm, a->z, rows, H, D);
+    if (has_norm_or_gate(w))
+        norm_and_gate_forward(w, a, &head, pass->rows);
     /* 9. head gate */
     if (w->head_gate)
-        headgate_forward(a->y, a->head_factors, w->head_norm || w->out_gate ? a->y : a->mixed,
-                         u, w->head_gate, (HeadgateSizes){rows, H, D});
+        headgate_forward(a->y, a->head_factors, has_norm_or_gate(w) ? a->y : a->mixed, u,
+                         w->head_gate, headgate_sizes(pass, &head));
 }
 
 static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key)
@@ -288,23 +395,23 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const size_t rows = pass->rows, H = config->heads, D = config_head_width(config);
+    const AttentionHead head = first_head(pass, layer);
     AttentionSizes sizes = pass_attention_sizes(pass, layer);
     AttentionBatch batch = attention_batch(pass, layer);
     /* 9. head gate */
     phase_enter(PHASE_ATTENTION);
     if (w->head_gate)
         headgate_backward(grad->dy, a->dfactors, grad->dy, a->y, a->head_factors,
-                          (HeadgateSizes){rows, H, D});
+                          headgate_sizes(pass, &head));
     /* 8. head norm and output gate */
-    if (w->head_norm || w->out_gate)
-        headnorm_backward(grad->dmixed, dw->head_norm, a->dz, grad->dy, a->mixed, w->head_norm,
-                          a->z, rows, H, D);
+    if (has_norm_or_gate(w))
+        norm_and_gate_backward(w, dw, a, grad->dy, &head, pass->rows);
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
     batch.dout = grad->dmixed;
     batch.dqkv = grad->dqkv;
     batch.dgates = grad->dgates;
+    batch.drates = grad->drates;
     batch.dparams = dw->kind_params;
     attention_backward(config_kind(config, layer), &batch, &sizes);
 }
@@ -316,14 +423,14 @@ void attention_branch_forward(Pass *pass, size_t layer, const real *u, const Ran
 {
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t C = pass->model->config.dim;
+    const size_t C = pass->model->config.dim, O = first_head(pass, layer).out_stride;
     /* 2 to 9. from u to y */
     projections_forward(pass, layer, u);
     mixing_forward(pass, layer, u, key);
     /* 10. r' = r + dropout(y W_o + b_o) */
     phase_enter(PHASE_PROJECTIONS);
     linear_forward(pass->act.residual[2 * layer + 1], a->y, w->attn_proj.weight,
-                   w->attn_proj.bias, pass->rows, C, C, sum);
+                   w->attn_proj.bias, pass->rows, O, C, sum);
 }
 
 void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
@@ -331,11 +438,11 @@ void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const 
 {
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t C = pass->model->config.dim;
+    const size_t C = pass->model->config.dim, O = first_head(pass, layer).out_stride;
     /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
     phase_enter(PHASE_PROJECTIONS);
     linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
-                    a->y, w->attn_proj.weight, pass->rows, C, C);
+                    a->y, w->attn_proj.weight, pass->rows, O, C);
     /* 9 to 2. from dy to du */
     mixing_backward(pass, dw, layer, key);
     projections_backward(pass, dw, layer, u);

@@ -17,6 +17,46 @@ Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpu
     return (Options){{config_group(config), corpus_group(corpus)}};
 }
 
+/* --- forms of attention kinds --- */
+
+/* The form of a kind that has changed what it computes, such as "kda=1". Caller frees. */
+static char *form_of(const AttentionKind *kind)
+{
+    return text_format("%s=%zu", kind->name, kind->form);
+}
+
+/* Those of the model's kinds, separated by blanks; NULL if none has changed. Caller frees. */
+static char *forms_of(const ModelConfig *config)
+{
+    char *forms = NULL;
+    for (size_t k = 0; k < config->attention.count; k++) {
+        const AttentionKind *kind = config_kind(config, k);
+        char *form = form_of(kind);
+        if (kind->form > 0 && !(forms && text_is_listed(form, forms)))
+            text_append(&forms, "%s%s", forms ? " " : "", form);
+        free(form);
+    }
+    return forms;
+}
+
+/* Weights of an earlier form would be read as those of another function. */
+static bool check_forms(const Checkpoint *c, Error *error)
+{
+    const char *stored = safetensors_metadata(&c->file, FORMS_KEY);
+    bool good = true;
+    for (size_t k = 0; good && k < c->config.attention.count; k++) {
+        const AttentionKind *kind = config_kind(&c->config, k);
+        char *form = form_of(kind);
+        if (kind->form > 0 && !text_is_listed(form, stored ? stored : ""))
+            good = error_set(error,
+                             "%s: a model of an earlier '%s' attention, which this linnet does "
+                             "not have: %s. Train it anew, or use the linnet that wrote it",
+                             c->file.path, kind->name, kind->changed);
+        free(form);
+    }
+    return good;
+}
+
 /* --- saving --- */
 
 static void add_tensors(TensorRecord **records, char ***names, const ParamTable *table,
@@ -60,9 +100,12 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     const Options options = checkpoint_options(&model->config, content->corpus);
     char *settings = options_write_text(&options);
     char *start = text_format("%d", (int)content->vocabulary->start);
+    char *forms = forms_of(&model->config);
     MetadataPair *metadata = NULL;
     arrput(metadata, ((MetadataPair){"linnet", LINNET_VERSION}));
     arrput(metadata, ((MetadataPair){SETTINGS_KEY, settings}));
+    if (forms)
+        arrput(metadata, ((MetadataPair){FORMS_KEY, forms}));
     if (content->vocabulary->start != TOKEN_NONE)
         arrput(metadata, ((MetadataPair){TEXT_START_KEY, start}));
     for (size_t i = 0; i < content->extra_count; i++)
@@ -74,6 +117,7 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     arrfree(names);
     arrfree(records);
     arrfree(metadata);
+    free(forms);
     free(start);
     free(settings);
     free(words);
@@ -191,8 +235,8 @@ bool checkpoint_open(Checkpoint *checkpoint, const char *path, Error *error)
     *checkpoint = (Checkpoint){0};
     if (!safetensors_open(&checkpoint->file, path, error))
         return false;
-    bool good = read_settings(checkpoint, error) && check_size(checkpoint, error) &&
-                read_vocabulary(checkpoint, error);
+    bool good = read_settings(checkpoint, error) && check_forms(checkpoint, error) &&
+                check_size(checkpoint, error) && read_vocabulary(checkpoint, error);
     if (good) {
         param_table_make(&checkpoint->table, &checkpoint->config);
         good = check_tensors(checkpoint, error);

@@ -54,10 +54,12 @@ bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t
 #define CHECKPOINT_LAST     "last.safetensors"
 #define CHECKPOINT_PREVIOUS "previous.safetensors"
 
-/* Keys of the metadata: the settings of the model and its text, the token before a text where
- * it is not <eos>, and of those that training saves, its settings, the steps done and the
- * checksums of its three texts. */
+/* Keys of the metadata: the settings of the model and its text, the forms of attention kinds
+ * that have changed what they compute, the token before a text where it is not <eos>, and of
+ * those that training saves, its settings, the steps done and the checksums of its three texts.
+ */
 #define SETTINGS_KEY   "settings"
+#define FORMS_KEY      "attention_forms"
 #define TEXT_START_KEY "text_start"
 #define TRAINING_KEY   "training"
 #define STEP_KEY       "step"

@@ -19,10 +19,10 @@ static bool enabled(size_t part, bool kind_wants)
     return part == TRISTATE_AUTO ? kind_wants : part != TRISTATE_NO;
 }
 
-size_t config_rotating_pairs(const ModelConfig *config)
+size_t config_rotating_pairs(const ModelConfig *config, size_t width)
 {
     const double rounding = 1e-9; /* 0.3 of 10 pairs are 3 */
-    return (size_t)(config->rope_share * (double)(config_head_width(config) / 2) + rounding);
+    return (size_t)(config->rope_share * (double)(width / 2) + rounding);
 }
 
 bool config_convolves(const ModelConfig *config, size_t layer)
@@ -38,6 +38,37 @@ bool config_norms_heads(const ModelConfig *config, size_t layer)
 bool config_gates_output(const ModelConfig *config, size_t layer)
 {
     return enabled(config->gate, config_kind(config, layer)->wants_gate);
+}
+
+/* QK-norm, of queries and keys. */
+bool config_norms_queries(const ModelConfig *config, size_t layer)
+{
+    return config->qk_norm && !config_kind(config, layer)->keeps_lengths;
+}
+
+static bool all_know_positions(const ModelConfig *config)
+{
+    bool all = true;
+    for (size_t k = 0; k < config->attention.count; k++)
+        all = all && config_kind(config, k)->knows_positions;
+    return all;
+}
+
+bool config_rotates(const ModelConfig *config, size_t layer)
+{
+    return config->positions == POSITIONS_ROTARY &&
+           (!config_kind(config, layer)->knows_positions || all_know_positions(config));
+}
+
+size_t config_key_width(const ModelConfig *config, size_t layer)
+{
+    return attention_key_width(config_kind(config, layer), config_head_width(config));
+}
+
+size_t config_value_width(const ModelConfig *config, size_t layer)
+{
+    return config->heads *
+           attention_value_width(config_kind(config, layer), config_head_width(config));
 }
 
 /* --- checking --- */
@@ -70,27 +101,39 @@ bool config_check_kind_options(const ModelConfig *config, Error *error)
  * head dimension rules it out. */
 static size_t suitable_positions(const ModelConfig *config)
 {
-    bool all_know = true, rotates = config_head_width(config) % 2 == 0;
+    bool rotates = config_head_width(config) % 2 == 0;
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        all_know = all_know && kind->knows_positions;
-        rotates = rotates && !kind->no_rotary;
+        rotates = rotates && (kind->knows_positions || !kind->no_rotary);
     }
-    return all_know ? POSITIONS_NONE : rotates ? POSITIONS_ROTARY : POSITIONS_LEARNED;
+    return all_know_positions(config) ? POSITIONS_NONE
+           : rotates                  ? POSITIONS_ROTARY
+                                      : POSITIONS_LEARNED;
 }
 
 AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 {
     return (AttentionSizes){.heads = config->heads,
-                            .width = config_head_width(config),
+                            .dim = config_head_width(config),
                             .layer = layer,
                             .layers = config->layers,
                             .options = &config->kind_options};
 }
 
-static bool check_kind(const ModelConfig *config, const AttentionKind *kind, Error *error)
+static bool check_kind(const ModelConfig *config, size_t layer, Error *error)
 {
-    if (config->positions == POSITIONS_ROTARY && kind->no_rotary)
+    const AttentionKind *kind = config_kind(config, layer);
+    if (config->value_residual &&
+        config_value_width(config, layer) != config_value_width(config, 0))
+        return error_set(error,
+                         "--value-residual: values of '%s' attention have another width than "
+                         "those of the first layer",
+                         kind->name);
+    const size_t width = config_key_width(config, layer);
+    if (config_rotates(config, layer) && config_rotating_pairs(config, width) == 0)
+        return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",
+                         config->rope_share, width);
+    if (config_rotates(config, layer) && kind->no_rotary)
         return error_set(error,
                          "--pos rotary: '%s' attention does not work with rotated queries and "
                          "keys; use learned, sinusoidal or none",
@@ -145,14 +188,11 @@ bool config_check(ModelConfig *config, Error *error)
                          config->dim, config->heads, config_head_width(config));
     if (config->parallel && config->norm != NORM_PRE)
         return error_set(error, "--parallel needs --norm pre");
-    if (config->positions == POSITIONS_ROTARY && config_rotating_pairs(config) == 0)
-        return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",
-                         config->rope_share, config_head_width(config));
     if (config->kind_options.buckets % 2 != 0)
         return error_set(error, "--buckets %zu: must be even", config->kind_options.buckets);
     bool has_weights = false;
     for (size_t k = 0; k < config->attention.count; k++) {
-        if (!check_kind(config, config_kind(config, k), error))
+        if (!check_kind(config, k, error))
             return false;
         has_weights = has_weights || config_kind(config, k)->has_weights;
     }

@@ -68,8 +68,9 @@ static inline size_t config_head_width(const ModelConfig *config)
 /* The attention of a layer, without a batch. */
 AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer);
 
-/* Pairs of features of a head that RoPE rotates; config_check refuses 0. */
-size_t config_rotating_pairs(const ModelConfig *config);
+/* Pairs of features that RoPE rotates in queries and keys of a width; config_check refuses 0.
+ */
+size_t config_rotating_pairs(const ModelConfig *config, size_t width);
 
 /* Its attention kinds, as --attn names them; the caller frees. */
 char *config_attention(const ModelConfig *config);
@@ -78,6 +79,13 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
 bool config_convolves(const ModelConfig *config, size_t layer);
 bool config_norms_heads(const ModelConfig *config, size_t layer);
 bool config_gates_output(const ModelConfig *config, size_t layer);
+bool config_norms_queries(const ModelConfig *config, size_t layer);
+/* RoPE is for layers whose kind does not know positions; or, asked for where all do, for all.
+ */
+bool config_rotates(const ModelConfig *config, size_t layer);
+/* Of a head's queries in a layer; and of the values of all heads together. */
+size_t config_key_width(const ModelConfig *config, size_t layer);
+size_t config_value_width(const ModelConfig *config, size_t layer);
 
 /* Whether the recurrent state can be carried across sequences; config_check calls it if
  * carry_state is set. */

@@ -56,7 +56,8 @@ static const Option rows[] = {
      .common = true},
     {.name = "pos", OPTION_ONE_OF("KIND", FIELD(positions), position_name, "auto"),
      VARIANT,
-     .help = "position encoding; rotary is RoPE; auto: what suits the attention kind",
+     .help = "position encoding; rotary is RoPE, in the layers whose kind knows no positions; "
+             "auto: what suits the attention kind",
      .also = "position position-encoding positional-encoding rope position-embedding-type"},
     {.name = "rope-base", OPTION_NUMBER(FIELD(rope_base), 1, 1e9, "10000"), VARIANT,
      .help = "base of RoPE's frequencies",
@@ -104,7 +105,8 @@ static const Option rows[] = {
     {.name = "zero-init", OPTION_SWITCH(FIELD(zero_init), "yes"), VARIANT,
      .help = "zero-initialise the output projections of attention and MLP"},
     {.name = "qk-norm", OPTION_SWITCH(FIELD(qk_norm), "yes"), VARIANT,
-     .help = "QK-norm: RMSNorm of each head's queries and keys, with a learned gain per head",
+     .help = "QK-norm: RMSNorm of each head's queries and keys, with a learned gain per head; not "
+             "in kinds that need their lengths",
      .also = "qk-layernorm qk-layer-norm"},
     {.name = "value-residual", OPTION_SWITCH(FIELD(value_residual), "no"), VARIANT,
      .help = "value residual (ResFormer): mix the first layer's values into later layers",

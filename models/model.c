@@ -51,12 +51,26 @@ static void norm(Visitor *visitor, Affine *affine, const ModelConfig *config, co
 }
 
 static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, double spread,
-                   size_t in, size_t out, size_t parts, const char *name)
+                   size_t in, size_t out, size_t parts, size_t part_columns, const char *name)
 {
-    ParamRow weight = {.spread = spread, .decays = true, .parts = parts};
+    ParamRow weight = {
+        .spread = spread, .decays = true, .parts = parts, .part_columns = part_columns};
     tensor(visitor, &affine->weight, weight, in, out, "%s.weight", name);
     if (config->bias)
         tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
+}
+
+/* A projection of the layer's input, with a low rank if that is not 0. */
+static void projection(Visitor *visitor, Projection *to, ParamRow weight, const ParamRow *bias,
+                       size_t in, size_t rank, size_t out, const char *name)
+{
+    if (out == 0)
+        return;
+    if (rank)
+        tensor(visitor, &to->low, matrix, in, rank, "%s_in.weight", name);
+    tensor(visitor, &to->out.weight, weight, rank ? rank : in, out, "%s.weight", name);
+    if (bias)
+        tensor(visitor, &to->out.bias, *bias, out, 0, "%s.bias", name);
 }
 
 /* Parameters of the attention kind of a layer, and of the optional parts around it. */
@@ -66,35 +80,37 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     const AttentionKind *kind = config_kind(config, layer);
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
     const ParamRow taps = {.spread = residual ? 0 : 0.3};
-    const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1};
-    const ParamRow biases = {.starter = kind->start_gates ? START_GATES : START_AT_RANDOM};
+    const ParamRow gate_biases = {.starter = kind->gates.start ? START_GATES : START_AT_RANDOM};
+    const ParamRow rate_biases = {.starter = kind->rates.start ? START_RATES : START_AT_RANDOM};
     const ParamRow of_kind = {.starter = START_PARAMS, .drawn = kind->params_random};
-    AttentionSizes sizes = config_attention_sizes(config, layer);
-    size_t width = config->dim, gates = attention_gates(kind, &sizes);
-    size_t param_count = attention_param_count(kind, &sizes);
-    char name[NAME];
+    const AttentionSizes sizes = config_attention_sizes(config, layer);
+    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const size_t width = config->dim, S = head.stride, O = head.out_stride;
+    const size_t param_count = attention_param_count(kind, &sizes);
+    const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1, .part_columns = O};
+    char name[NAME], gates[NAME], rates[NAME], out_gate[NAME];
     snprintf(name, sizeof name, "h.%zu.attn", layer);
+    snprintf(gates, sizeof gates, "h.%zu.attn.gate", layer);
+    snprintf(rates, sizeof rates, "h.%zu.attn.rate", layer);
+    snprintf(out_gate, sizeof out_gate, "h.%zu.attn.out_gate", layer);
     if (config_convolves(config, layer))
-        tensor(visitor, &h->convolution, taps, CONVOLUTION_TAPS, 3 * width, "%s.conv.weight",
-               name);
-    if (gates && kind->gate_rank)
-        tensor(visitor, &h->gate_in, matrix, width, kind->gate_rank, "%s.gate_in.weight", name);
-    if (gates) {
-        tensor(visitor, &h->gates.weight, matrix, kind->gate_rank ? kind->gate_rank : width,
-               gates, "%s.gate.weight", name);
-        tensor(visitor, &h->gates.bias, biases, gates, 0, "%s.gate.bias", name);
-    }
+        tensor(visitor, &h->convolution, taps, CONVOLUTION_TAPS, S, "%s.conv.weight", name);
+    projection(visitor, &h->gates, matrix, &gate_biases, width,
+               attention_rank(kind->gates.rank, &head), head.gates_stride, gates);
+    projection(visitor, &h->rates, matrix, &rate_biases, width,
+               attention_rank(kind->rates.rank, &head), head.rates_stride, rates);
     if (param_count)
         tensor(visitor, &h->kind_params, of_kind, config->heads, param_count / config->heads,
                "%s.own", name);
     if (config_norms_heads(config, layer))
-        tensor(visitor, &h->head_norm, gain, width, 0, "%s.norm.weight", name);
-    if (config->qk_norm)
+        tensor(visitor, &h->head_norm, gain, O, 0, "%s.norm.weight", name);
+    if (config_norms_queries(config, layer))
         tensor(visitor, &h->qk_gain, gain, 2 * config->heads, 0, "%s.qk_norm.weight", name);
     if (config->value_residual && layer > 0)
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (config_gates_output(config, layer))
-        tensor(visitor, &h->out_gate, whole, width, width, "%s.out_gate.weight", name);
+        projection(visitor, &h->out_gate, whole, kind->out_gate.bias ? &zeros : NULL, width,
+                   attention_rank(kind->out_gate.rank, &head), O, out_gate);
     if (config->head_gate)
         tensor(visitor, &h->head_gate, zeros, headgate_channels(width), config->heads,
                "%s.head_gate.weight", name);
@@ -107,17 +123,22 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     /* Scaled so that the sum of 2L residual branches has the variance of one (GPT-2). */
     const double usual = spread / sqrt(2.0 * (double)config->layers);
     const double branch = config->zero_init ? 0 : usual;
-    size_t width = config->dim, inner = config->ffn;
-    size_t gates = activation_find(config->activation)->inputs;
+    const AttentionSizes sizes = config_attention_sizes(config, layer);
+    const AttentionHead head = attention_head(config_kind(config, layer), &sizes, 0);
+    const size_t width = config->dim, inner = config->ffn;
+    const size_t gates = activation_find(config->activation)->inputs;
     char name[NAME];
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, config, NAMED("ln_1"));
-    linear(visitor, &h->c_attn, config, spread, width, 3 * width, 3, NAMED("attn.c_attn"));
+    linear(visitor, &h->c_attn, config, spread, width, head.stride, 1 + 2 * head.copies,
+           head.heads * head.width, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
-    linear(visitor, &h->attn_proj, config, branch, width, width, 1, NAMED("attn.c_proj"));
+    linear(visitor, &h->attn_proj, config, branch, head.out_stride, width, 1, width,
+           NAMED("attn.c_proj"));
     norm(visitor, &h->ln_2, config, NAMED("ln_2"));
-    linear(visitor, &h->c_fc, config, spread, width, gates * inner, gates, NAMED("mlp.c_fc"));
-    linear(visitor, &h->mlp_proj, config, branch, inner, width, 1, NAMED("mlp.c_proj"));
+    linear(visitor, &h->c_fc, config, spread, width, gates * inner, gates, inner,
+           NAMED("mlp.c_fc"));
+    linear(visitor, &h->mlp_proj, config, branch, inner, width, 1, width, NAMED("mlp.c_proj"));
 #undef NAMED
 }
 
@@ -183,10 +204,12 @@ static void start_heads(const ParamRow *row, const ModelConfig *config, real *va
     size_t each = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
         AttentionHead head = attention_head(kind, &sizes, i);
-        if (row->starter == START_PARAMS)
-            kind->start_params(values + i * each, &head, random_subkey(key, i));
-        else
-            kind->start_gates(values + i * each, &head, random_subkey(key, i));
+        void (*start)(real *, const AttentionHead *, RandomKey) = row->starter == START_PARAMS
+                                                                      ? kind->start_params
+                                                                  : row->starter == START_GATES
+                                                                      ? kind->gates.start
+                                                                      : kind->rates.start;
+        start(values + i * each, &head, random_subkey(key, i));
     }
 }
 

@@ -19,18 +19,28 @@ typedef struct Affine {
                             A bias is NULL if the model has none */
 } Affine;
 
+/* A linear layer, or two without an activation between them: low rank. */
+typedef struct Projection {
+    real *low;  /* (in, rank) or NULL */
+    Affine out; /* (in or rank, out), (out) */
+} Projection;
+
+/* S and O are the widths of rows of queries, keys and values, and of attention's output: 3C and
+ * C unless the kind has other shares. */
 typedef struct BlockParams {
-    Affine ln_1, c_attn, attn_proj, ln_2, c_fc, mlp_proj;
+    Affine ln_1;
+    Affine c_attn;    /* (C, S), (S) */
+    Affine attn_proj; /* (O, C), (C) */
+    Affine ln_2, c_fc, mlp_proj;
     /* NULL unless the kind or the model has them: */
-    real *convolution; /* (CONVOLUTION_TAPS, 3C) */
-    real *gate_in;     /* (C, rank) low-rank input projection of the gates */
-    Affine gates;      /* (C or rank, H * gates of a head) */
-    real *kind_params; /* (H, parameters of a head) of the attention kind */
-    real *head_norm;   /* (C) gains */
-    real *out_gate;    /* (C, C) */
-    real *head_gate;   /* (HEADGATE_CHANNELS or C, H) */
-    real *qk_gain;     /* (2H) QK-norm gains: queries, then keys */
-    real *value_mix;   /* (1) weight of the first layer's values (value residual) */
+    real *convolution;       /* (CONVOLUTION_TAPS, S) */
+    Projection gates, rates; /* (C, H * gates or rates of a head) */
+    Projection out_gate;     /* (C, O) */
+    real *kind_params;       /* (H, parameters of a head) of the attention kind */
+    real *head_norm;         /* (O) gains */
+    real *head_gate;         /* (HEADGATE_CHANNELS or C, H) */
+    real *qk_gain;           /* (2H) QK-norm gains: queries, then keys */
+    real *value_mix;         /* (1) weight of the first layer's values (value residual) */
 } BlockParams;
 
 enum { CONVOLUTION_TAPS = 4 };
@@ -52,7 +62,7 @@ static inline real *params_head(const ModelConfig *config, const Params *params)
 }
 
 /* Who initialises a tensor: a normal distribution, or the attention kind of its layer. */
-typedef enum ParamStart { START_AT_RANDOM, START_PARAMS, START_GATES } ParamStart;
+typedef enum ParamStart { START_AT_RANDOM, START_PARAMS, START_GATES, START_RATES } ParamStart;
 
 typedef struct ParamRow {
     char name[64];
@@ -63,6 +73,7 @@ typedef struct ParamRow {
     bool decays, embeds;          /* weight decay applies; it is that of --embedding-decay */
     size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
                      other tensors */
+    size_t part_columns; /* of each but the last, which has the rest */
     ParamStart starter;
     size_t layer; /* of a tensor of a layer */
     bool drawn;   /* random features: drawn by its kind, never trained */

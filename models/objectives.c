@@ -65,7 +65,8 @@ double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t
     double loss = 0;
     assert(pass->use != PASS_EVALUATE);
     if (pass->grad.dfirst_values)
-        vector_zero(pass->grad.dfirst_values, pass->rows * pass->model->config.dim);
+        vector_zero(pass->grad.dfirst_values,
+                    pass->rows * config_value_width(&pass->model->config, 0));
     pass_embed(teacher, inputs, NULL);
     for (size_t layer = 0; layer < pass->model->config.layers; layer++) {
         attention_sublayer_forward(teacher, layer, NULL);

@@ -69,7 +69,7 @@ static void blocks_backward(Pass *pass, Params *dparams, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
     if (pass->grad.dfirst_values)
-        vector_zero(pass->grad.dfirst_values, pass->rows * config->dim);
+        vector_zero(pass->grad.dfirst_values, pass->rows * config_value_width(config, 0));
     norm_backward(pass, dparams, 2 * config->layers);
     for (size_t layer = config->layers; layer-- > 0;) {
         mlp_sublayer_backward(pass, dparams, layer, key);

@@ -68,16 +68,21 @@ double update_gradient_norm(const double *sums, size_t pieces, size_t tokens)
     return sqrt(sum) / (double)tokens;
 }
 
+static size_t columns_of_part(const ParamRow *row, size_t part)
+{
+    return part + 1 < row->parts ? row->part_columns : row->shape[1] - part * row->part_columns;
+}
+
 /* Scratch of Muon for its largest matrix. */
 static size_t scratch_of_worker(const Model *model, size_t optimizer)
 {
     size_t most = 0;
     for (size_t i = 0; i < model->table.count; i++) {
         const ParamRow *row = &model->table.rows[i];
-        if (!by_muon(row, optimizer))
-            continue;
-        size_t reals = muon_scratch_reals(row->shape[0], row->shape[1] / row->parts);
-        most = reals > most ? reals : most;
+        for (size_t part = 0; by_muon(row, optimizer) && part < row->parts; part++) {
+            size_t reals = muon_scratch_reals(row->shape[0], columns_of_part(row, part));
+            most = reals > most ? reals : most;
+        }
     }
     return most;
 }
@@ -110,12 +115,12 @@ static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
                      by_muon(row, move->update->optimizer) && !param_is_frozen(table, i);
         size_t parts = moves ? row->parts : 0;
         if (n < parts) {
-            size_t columns = row->shape[1] / row->parts, at = row->offset + n * columns;
+            size_t at = row->offset + n * row->part_columns;
             *matrix = (MuonMatrix){.w = move->model->base + at,
                                    .m = move->m + at,
                                    .gradient = move->gradient + at,
                                    .rows = row->shape[0],
-                                   .columns = columns,
+                                   .columns = columns_of_part(row, n),
                                    .stride = row->shape[1]};
             return true;
         }

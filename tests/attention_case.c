@@ -95,29 +95,47 @@ static void allocate_all(Case *c)
     head.rotary = decoder.rotary = NULL;
     allocate(c, QKV, length * c->head.stride);
     allocate(c, GATES, length * c->head.gates_stride);
+    allocate(c, RATES, length * c->head.rates_stride);
     allocate(c, PARAMS, c->param_count);
     allocate(c, OUT, length * c->head.out_stride);
     allocate(c, DOUT, length * c->head.out_stride);
-    allocate(c, SAVED, kind->memory(&head).saved);
-    allocate(c, SCRATCH, kind->memory(&head).scratch);
-    allocate(c, STEP_SCRATCH, kind->memory(&decoder).scratch);
-    allocate(c, START, kind->memory(&decoder).state);
-    allocate(c, STATE, kind->memory(&decoder).state);
+    allocate(c, SAVED, kind->engine->memory(&head).saved);
+    allocate(c, SCRATCH, kind->engine->memory(&head).scratch);
+    allocate(c, STEP_SCRATCH, kind->engine->memory(&decoder).scratch);
+    allocate(c, START, kind->engine->memory(&decoder).state);
+    allocate(c, STATE, kind->engine->memory(&decoder).state);
     allocate(c, DQKV, length * c->head.stride);
     allocate(c, DGATES, length * c->head.gates_stride);
+    allocate(c, DRATES, length * c->head.rates_stride);
     allocate(c, DPARAMS, c->param_count);
+}
+
+size_t case_parts(const Case *c)
+{
+    return 1 + 2 * c->head.copies;
+}
+
+size_t case_width(const Case *c, Buffer buffer, size_t which)
+{
+    bool values = which > c->head.copies || buffer == OUT || buffer == DOUT;
+    return buffer == GATES || buffer == DGATES   ? c->gates
+           : buffer == RATES || buffer == DRATES ? c->rates
+           : values                              ? c->head.value_width
+                                                 : c->head.width;
 }
 
 real *case_columns(const Case *c, Buffer buffer, size_t which)
 {
-    size_t width = buffer == GATES || buffer == DGATES ? c->gates : c->head.width;
-    return c->at[buffer] + (which * HEADS + c->head.index) * width;
+    size_t width = case_width(c, buffer, which);
+    size_t narrow = which > c->head.copies ? 1 + c->head.copies : which;
+    return c->at[buffer] + narrow * HEADS * c->head.width +
+           (which - narrow) * HEADS * c->head.value_width + c->head.index * width;
 }
 
-static void draw_columns(Case *c, Buffer buffer, size_t which, size_t stride, size_t width,
-                         RandomKey key)
+static void draw_columns(Case *c, Buffer buffer, size_t which, size_t stride, RandomKey key)
 {
     real *x = case_columns(c, buffer, which);
+    size_t width = case_width(c, buffer, which);
     for (size_t t = 0; t < c->head.length; t++)
         for (size_t i = 0; i < width; i++)
             x[t * stride + i] = (real)random_normal(key, t * width + i);
@@ -127,14 +145,15 @@ void case_draw(Case *c, uint64_t seed)
 {
     const AttentionHead *head = &c->head;
     RandomKey key = random_key(seed, RANDOM_TEST, head->length * 100 + head->width);
-    for (size_t which = 0; which < 3; which++)
-        draw_columns(c, QKV, which, head->stride, head->width, random_subkey(key, which));
-    draw_columns(c, DOUT, 0, head->out_stride, head->width, random_subkey(key, 3));
-    draw_columns(c, GATES, 0, head->gates_stride, c->gates, random_subkey(key, 4));
-    if (!c->gates || !c->kind->start_gates)
+    for (size_t which = 0; which < case_parts(c); which++)
+        draw_columns(c, QKV, which, head->stride, random_subkey(key, which));
+    draw_columns(c, DOUT, 0, head->out_stride, random_subkey(key, 3));
+    draw_columns(c, GATES, 0, head->gates_stride, random_subkey(key, 4));
+    draw_columns(c, RATES, 0, head->rates_stride, random_subkey(key, 6));
+    if (!c->gates || !c->kind->gates.start)
         return;
     real *bias = memory_take(c->gates, sizeof *bias, "a test");
-    c->kind->start_gates(bias, head, random_subkey(key, 5));
+    c->kind->gates.start(bias, head, random_subkey(key, 5));
     for (size_t t = 0; t < head->length; t++)
         vector_add_scaled(case_columns(c, GATES, 0) + t * head->gates_stride, bias, 1,
                           c->gates);
@@ -157,12 +176,14 @@ AttentionData case_data(const Case *c, size_t row)
     size_t in = row * c->head.stride, out = row * c->head.out_stride;
     AttentionData data = {.q = case_columns(c, QKV, 0) + in,
                           .k = case_columns(c, QKV, 1) + in,
-                          .v = case_columns(c, QKV, 2) + in,
+                          .v = case_columns(c, QKV, 1 + c->head.copies) + in,
                           .out = case_columns(c, OUT, 0) + out,
                           .saved = c->at[SAVED],
                           .scratch = c->at[SCRATCH]};
     if (c->gates)
         data.gates = case_columns(c, GATES, 0) + row * c->head.gates_stride;
+    if (c->rates)
+        data.rates = case_columns(c, RATES, 0) + row * c->head.rates_stride;
     if (c->param_count)
         data.params = c->at[PARAMS];
     if (c->carries)
@@ -183,7 +204,7 @@ void case_forward_part(Case *c, size_t from, size_t end)
     head.position += from;
     if (head.rotary)
         head.rotary += from * head.width;
-    c->kind->forward(&data, &head);
+    c->kind->engine->forward(&data, &head);
 }
 
 void case_forward(Case *c)
@@ -199,15 +220,17 @@ void case_backward(Case *c)
     data.dout = case_columns(c, DOUT, 0);
     data.dq = case_columns(c, DQKV, 0);
     data.dk = case_columns(c, DQKV, 1);
-    data.dv = case_columns(c, DQKV, 2);
+    data.dv = case_columns(c, DQKV, 1 + c->head.copies);
     if (c->gates)
         data.dgates = case_columns(c, DGATES, 0);
+    if (c->rates)
+        data.drates = case_columns(c, DRATES, 0);
     if (c->param_count && !c->kind->params_random)
         data.dparams = c->at[DPARAMS];
     for (size_t i = 0; i < c->param_count; i++)
         c->at[DPARAMS][i] = 1;
     soil(c, SCRATCH);
-    c->kind->backward(&data, &c->head);
+    c->kind->engine->backward(&data, &c->head);
 }
 
 /* The state after a sequence of the same length, or zeros. */
@@ -228,7 +251,7 @@ static void make_start(Case *c)
 Case case_make(const AttentionKind *kind, Variant variant)
 {
     Case c = {.kind = kind, .carries = variant.carries};
-    size_t length = variant.length, width = variant.width;
+    size_t length = variant.length, width = attention_key_width(kind, variant.width);
     c.angles = memory_take(length * width, sizeof(real), "a test");
     for (size_t t = 0; t < length; t++)
         rotary_row(c.angles + t * width, t, width, width / 2, 10000);
@@ -236,7 +259,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
         .batch = 1,
         .length = length,
         .heads = HEADS,
-        .width = width,
+        .dim = variant.width,
         .layer = variant.index,
         .layers = 2,
         .options = variant.options,
@@ -247,7 +270,8 @@ Case case_make(const AttentionKind *kind, Variant variant)
     c.decoder = c.head;
     if (kind->finite_state)
         c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
-    c.gates = kind->gates ? kind->gates(&c.head) : 0;
+    c.gates = c.head.gates_stride / HEADS;
+    c.rates = c.head.rates_stride / HEADS;
     c.param_count = kind->param_count ? kind->param_count(&c.head) : 0;
     allocate_all(&c);
     draw_params(&c);
@@ -282,12 +306,13 @@ static const double MOST_FLOP = 1e8;
 
 bool case_is_quick(const Case *c)
 {
-    return c->kind->flop(&c->head) < MOST_FLOP;
+    return c->kind->engine->flop(&c->head) < MOST_FLOP;
 }
 
 static void for_every_variant(const AttentionKind *kind, Variant variant, void (*test)(Case *c))
 {
-    bool turns = kind->turns_itself && !kind->no_rotary && variant.width % 2 == 0;
+    bool turns = kind->turns_itself && !kind->no_rotary &&
+                 attention_key_width(kind, variant.width) % 2 == 0;
     bool carries = kind->finite_state && kind->carry != CARRY_NEVER;
     for (int rotary = 0; rotary <= turns; rotary++)
         for (int dropout = 0; dropout <= kind->has_weights; dropout++)

@@ -11,6 +11,7 @@ enum { HEADS = 2 };
 typedef enum Buffer {
     QKV,
     GATES,
+    RATES,
     PARAMS,
     OUT,
     DOUT,
@@ -21,6 +22,7 @@ typedef enum Buffer {
     STATE,
     DQKV,
     DGATES,
+    DRATES,
     DPARAMS,
     BUFFERS
 } Buffer;
@@ -28,7 +30,7 @@ typedef enum Buffer {
 typedef struct Case {
     const AttentionKind *kind;
     AttentionHead head, decoder;
-    size_t gates, param_count;
+    size_t gates, rates, param_count;
     bool carries;
     real *at[BUFFERS];
     size_t count[BUFFERS];
@@ -36,8 +38,8 @@ typedef struct Case {
 } Case;
 
 typedef struct Variant {
-    size_t length, width;
-    size_t index; /* of the head: 0 or 1 */
+    size_t length, width; /* width: C / H */
+    size_t index;         /* of the head: 0 or 1 */
     const AttentionOptions *options;
     bool rotary, dropout, carries;
 } Variant;
@@ -55,7 +57,11 @@ void case_free(Case *c); /* checks the guards too */
  * carried state, if the kind of this index supports them. */
 void case_for_every(int kind, void (*test)(Case *c));
 
-/* The head's columns in rows that all heads share; in QKV, those of q, k or v. */
+/* In QKV, `which` counts q, the keys, then the values of a position. */
+size_t case_parts(const Case *c);
+/* The width of a head's columns. */
+size_t case_width(const Case *c, Buffer buffer, size_t which);
+/* The head's columns in rows that all heads share. */
 real *case_columns(const Case *c, Buffer buffer, size_t which);
 /* Draws new inputs. */
 void case_draw(Case *c, uint64_t seed);

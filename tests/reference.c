@@ -117,8 +117,8 @@ static void weighted_mean(const Head *h, Weight *weight, double rest)
     for (size_t i = 0; i < h->length; i++) {
         double sum = rest;
         for (size_t j = 0; j <= i; j++)
-            sum += add(h->out[i], weight(h, i, j), h->v[j], h->width);
-        scale(h->out[i], 1 / sum, h->out[i], h->width);
+            sum += add(h->out[i], weight(h, i, j), h->v[j], h->value_width);
+        scale(h->out[i], 1 / sum, h->out[i], h->value_width);
     }
 }
 
@@ -253,27 +253,23 @@ static double taylor(const Head *h, size_t i, size_t j)
     return 1 + h->options->tau * score(q, i, k, j, h) * sqrt((double)h->width);
 }
 
-/* Keeps 16 features of x, spread over both halves, as x / 16^(1/4), of at most length 6. */
-static size_t few_features(double *u, const double *x, const Head *h)
+/* x / D^(1/4), of at most length 6. */
+static void shorten(double *u, const double *x, const Head *h)
 {
-    size_t half = h->width / 2, d = h->width < 16 ? h->width : 16;
-    for (size_t c = 0; c < d; c++)
-        u[c] = h->width <= 16 ? x[c] : c < 8 ? x[c * half / 8] : x[half + (c - 8) * half / 8];
-    scale(u, 1 / pow((double)d, 0.25), u, d);
-    double length = sqrt(dot(u, u, d));
-    scale(u, length > 6 ? 6 / length : 1, u, d);
-    return d;
+    scale(u, 1 / pow((double)h->width, 0.25), x, h->width);
+    double length = sqrt(dot(u, u, h->width));
+    scale(u, length > 6 ? 6 / length : 1, u, h->width);
 }
 
 /* w_ij = 1 + s + s^2 / 2, s = q_i . k_j / sqrt(D): the first three terms. */
 static double taylor2(const Head *h, size_t i, size_t j)
 {
-    double q_turned[MOST], k_turned[MOST], q[MOST], k[MOST];
-    rotate(q_turned, h->q[i], i, h);
-    rotate(k_turned, h->k[j], j, h);
-    size_t d = few_features(q, q_turned, h);
-    few_features(k, k_turned, h);
-    double s = dot(q, k, d);
+    double q[MOST], k[MOST];
+    rotate(q, h->q[i], i, h);
+    rotate(k, h->k[j], j, h);
+    shorten(q, q, h);
+    shorten(k, k, h);
+    double s = dot(q, k, h->width);
     return 1 + s + s * s / 2;
 }
 
@@ -332,7 +328,7 @@ static void hedgehog(const Head *h)
 
 /* --- recurrences --- */
 
-/* What a position does to the state S, a D by D matrix, and then reads from it:
+/* What a position does to the state S, a D by Dv matrix, and then reads from it:
  *
  *   S' = a S_(i-1),    S_i = S' - erase^T (find S') + k^T v,    o_i = q S_i
  *
@@ -352,32 +348,32 @@ static Step plain_step(const Head *h, size_t i)
         s.a[c] = 1;
     rotate(s.q, h->q[i], i, h);
     rotate(s.k, h->k[i], i, h);
-    memcpy(s.v, h->v[i], h->width * sizeof *s.v);
+    memcpy(s.v, h->v[i], h->value_width * sizeof *s.v);
     scale(s.q, 1 / sqrt((double)h->width), s.q, h->width);
     return s;
 }
 
-static void take_step(double **state, double *out, const Step *s, size_t width)
+static void take_step(double **state, double *out, const Step *s, const Head *h)
 {
     double found[MOST] = {0};
-    for (size_t c = 0; c < width; c++) {
-        scale(state[c], s->a[c], state[c], width);
-        add(found, s->find[c], state[c], width);
+    for (size_t c = 0; c < h->width; c++) {
+        scale(state[c], s->a[c], state[c], h->value_width);
+        add(found, s->find[c], state[c], h->value_width);
     }
-    for (size_t c = 0; c < width; c++) {
-        add(state[c], -s->erase[c], found, width);
-        add(state[c], s->k[c], s->v, width);
-        add(out, s->q[c], state[c], width);
+    for (size_t c = 0; c < h->width; c++) {
+        add(state[c], -s->erase[c], found, h->value_width);
+        add(state[c], s->k[c], s->v, h->value_width);
+        add(out, s->q[c], state[c], h->value_width);
     }
 }
 
 static void recurrence(const Head *h, Rule *rule)
 {
-    double **state = reference_matrix(h->width, h->width);
+    double **state = reference_matrix(h->width, h->value_width);
     for (size_t i = 0; i < h->length; i++) {
         Step s = plain_step(h, i);
         rule(&s, h, i);
-        take_step(state, h->out[i], &s, h->width);
+        take_step(state, h->out[i], &s, h);
     }
     free(state);
 }
@@ -422,17 +418,18 @@ static void hgrn2(Step *s, const Head *h, size_t i)
 }
 
 /* The difference between v and what is stored under the key is written at the rate b. Queries
- * and keys have length 1: S_i = S' + b k^T (v - k S'),  o_i = q S_i */
+ * and keys have length 1: S_i = S' + b k^T (v - k S'),  o_i = q S_i / sqrt(D) */
 static void delta_at(Step *s, const Head *h, size_t i, double gate)
 {
     double b = sigmoid(gate) * (h->options->negative_eigenvalues ? 2 : 1);
     rotate(s->q, h->q[i], i, h);
     normalise(s->q, s->q, h->width);
+    scale(s->q, 1 / sqrt((double)h->width), s->q, h->width);
     normalise(s->k, s->k, h->width);
     memcpy(s->find, s->k, h->width * sizeof *s->k);
     memcpy(s->erase, s->k, h->width * sizeof *s->k);
     scale(s->erase, b, s->erase, h->width);
-    scale(s->v, b, s->v, h->width);
+    scale(s->v, b, s->v, h->value_width);
 }
 
 static void delta(Step *s, const Head *h, size_t i)
@@ -447,38 +444,37 @@ static void gated_delta(Step *s, const Head *h, size_t i)
     fill(s->a, exp(-exp(h->params[0]) * log1p(exp(h->gates[i][1]))), h->width);
 }
 
-/* A weaker lookup, by s, and queries corrected by d: o_i = (q - d s k) S_i */
+/* A weaker lookup, by s, of the state before its decay; and queries corrected by d:
+ * o_i = unit(q - d s k) S_i */
 static void comba(Step *s, const Head *h, size_t i)
 {
+    double strength = sigmoid(h->params[1]), raw[MOST];
     gated_delta(s, h, i);
-    scale(s->find, sigmoid(h->params[1]), s->find, h->width);
-    add(s->q, -h->params[2], s->find, h->width);
+    scale(s->find, strength / s->a[0], s->find, h->width);
+    rotate(s->q, h->q[i], i, h);
+    rotate(raw, h->k[i], i, h);
+    add(s->q, -h->params[2] * strength, raw, h->width);
+    normalise(s->q, s->q, h->width);
+    scale(s->q, 1 / sqrt((double)h->width), s->q, h->width);
 }
 
-/* Several steps of gated_delta: only the first decays, and the last has the query, key and
- * value of the position. Gates of the others have their rate, a factor of the value, and a key.
- */
+/* Several steps of gated_delta, each with a key, a value and a rate: only the first decays, and
+ * the last has the query. */
 static void deltaproduct(const Head *h)
 {
-    size_t each = 2 + h->width, further = h->options->steps - 1;
-    double **state = reference_matrix(h->width, h->width);
-    for (size_t i = 0; i < h->length; i++) {
-        Step s = plain_step(h, i);
-        gated_delta(&s, h, i);
-        for (size_t j = 0; j < further; j++) {
-            const double *gates = h->gates[i] + 2 + j * each;
-            Step own = plain_step(h, i);
-            memcpy(own.k, gates + 2, h->width * sizeof *gates);
-            scale(own.v, gates[1], own.v, h->width);
-            delta_at(&own, h, i, gates[0]);
-            fill(own.q, 0, h->width);
-            fill(own.a, j == 0 ? s.a[0] : 1, h->width);
-            take_step(state, h->out[i], &own, h->width);
+    double **state = reference_matrix(h->width, h->value_width);
+    for (size_t i = 0; i < h->length; i++)
+        for (size_t j = 0; j < h->copies; j++) {
+            Step s = plain_step(h, i);
+            rotate(s.k, h->k[i] + j * h->width, i, h);
+            memcpy(s.v, h->v[i] + j * h->value_width, h->value_width * sizeof *s.v);
+            delta_at(&s, h, i, h->gates[i][j]);
+            double gate = h->gates[i][h->copies];
+            fill(s.a, j == 0 ? exp(-exp(h->params[0]) * log1p(exp(gate))) : 1, h->width);
+            if (j + 1 < h->copies)
+                fill(s.q, 0, h->width);
+            take_step(state, h->out[i], &s, h);
         }
-        if (further > 0)
-            fill(s.a, 1, h->width);
-        take_step(state, h->out[i], &s, h->width);
-    }
     free(state);
 }
 
@@ -492,20 +488,21 @@ static void timesteps(Step *s, const Head *h, size_t i)
 /* The delta rule, with a decay for each feature. */
 static void kda(Step *s, const Head *h, size_t i)
 {
-    delta_at(s, h, i, h->gates[i][h->width]);
+    delta_at(s, h, i, h->rates[i][0]);
     timesteps(s, h, i);
 }
 
 /* S_i = S' + k^T (w v - (b k) S') with a number b and w for each feature. */
 static void gdn2(Step *s, const Head *h, size_t i)
 {
-    const double *b = h->gates[i] + h->width, *w = b + h->width;
+    const double *b = h->rates[i], *w = b + h->width;
     kda(s, h, i);
     for (size_t c = 0; c < h->width; c++) {
         s->erase[c] = s->k[c];
         s->find[c] = (h->options->negative_eigenvalues ? 2 : 1) * sigmoid(b[c]) * s->k[c];
-        s->v[c] = sigmoid(w[c]) * h->v[i][c];
     }
+    for (size_t c = 0; c < h->value_width; c++)
+        s->v[c] = sigmoid(w[c]) * h->v[i][c];
 }
 
 /* The lookup comes before the decay: h S = (h / a) S'. */
@@ -515,7 +512,7 @@ static void rwkv7(Step *s, const Head *h, size_t i)
         s->erase[c] = h->params[c] * s->k[c];
     normalise(s->erase, s->erase, h->width);
     for (size_t c = 0; c < h->width; c++) {
-        double rate = sigmoid(h->gates[i][h->width + c]);
+        double rate = sigmoid(h->rates[i][c]);
         s->a[c] = exp(-sigmoid(h->gates[i][c]) / sqrt(exp(1)));
         s->find[c] = s->erase[c] / s->a[c];
         s->erase[c] *= rate;
@@ -530,6 +527,7 @@ static void mamba2(Step *s, const Head *h, size_t i)
     double t = log1p(exp(h->gates[i][0]));
     fill(s->a, exp(-exp(h->params[0]) * t), h->width);
     scale(s->k, t, s->k, h->width);
+    scale(s->q, sqrt((double)h->width), s->q, h->width);
 }
 
 /* With d v_i added to each output. */
@@ -537,7 +535,7 @@ static void mamba2_whole(const Head *h)
 {
     recurrence(h, mamba2);
     for (size_t i = 0; i < h->length; i++)
-        add(h->out[i], h->params[1], h->v[i], h->width);
+        add(h->out[i], h->params[1], h->v[i], h->value_width);
 }
 
 /* Turns the planes of x by the angles of all steps up to i. */
@@ -557,7 +555,7 @@ static void turn_by_steps(double *x, const Head *h, size_t i)
  * which has the pair of the position before, and no query. */
 static void mamba3_whole(const Head *h)
 {
-    double **state = reference_matrix(h->width, h->width);
+    double **state = reference_matrix(h->width, h->value_width);
     Step before = {.a = {0}};
     for (size_t i = 0; i < h->length; i++) {
         double t = log1p(exp(h->gates[i][0])), share = sigmoid(h->gates[i][1]);
@@ -568,11 +566,11 @@ static void mamba3_whole(const Head *h)
         fill(before.a, 1, h->width);
         fill(before.q, 0, h->width);
         scale(before.k, (1 - share) * t, before.k, h->width);
-        take_step(state, h->out[i], &before, h->width);
+        take_step(state, h->out[i], &before, h);
         mamba2(&s, h, i);
         scale(s.k, share, s.k, h->width);
-        take_step(state, h->out[i], &s, h->width);
-        add(h->out[i], h->params[1], h->v[i], h->width);
+        take_step(state, h->out[i], &s, h);
+        add(h->out[i], h->params[1], h->v[i], h->value_width);
         before = last;
     }
     free(state);

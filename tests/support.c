@@ -71,8 +71,9 @@ Choices one_kind(size_t kind)
 
 size_t positions_for(size_t kind, size_t wanted)
 {
-    return wanted == POSITIONS_ROTARY && attention_find(kind)->no_rotary ? POSITIONS_NONE
-                                                                         : wanted;
+    const AttentionKind *row = attention_find(kind);
+    bool rotates = !row->no_rotary && row->keys.parts == row->keys.of;
+    return wanted == POSITIONS_ROTARY && !rotates ? POSITIONS_NONE : wanted;
 }
 
 void small_model_make(SmallModel *small, ModelConfig config, double spread)

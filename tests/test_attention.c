@@ -28,37 +28,54 @@ static double **copy_rows(const real *x, size_t rows, size_t width, size_t strid
     return copy;
 }
 
+/* The copies of keys or values of each position, side by side. */
+static double **copy_parts(const Case *c, size_t first, size_t width)
+{
+    double **copy = reference_matrix(c->head.length, c->head.copies * width);
+    for (size_t part = 0; part < c->head.copies; part++)
+        for (size_t t = 0; t < c->head.length; t++)
+            for (size_t i = 0; i < width; i++)
+                copy[t][part * width + i] = (double)case_columns(
+                    c, QKV, first + part)[t * c->head.stride + i];
+    return copy;
+}
+
 static double **formula_of(const Case *c, bool rotary)
 {
     const AttentionHead *head = &c->head;
     size_t length = head->length, width = head->width;
     ReferenceHead plain = {.length = length,
                            .width = width,
+                           .value_width = head->value_width,
+                           .copies = head->copies,
                            .index = head->index,
                            .heads = head->heads,
                            .layer = head->layer,
                            .layers = head->layers,
                            .options = head->options,
                            .rotary = rotary,
-                           .out = reference_matrix(length, width)};
+                           .out = reference_matrix(length, head->value_width)};
     double **const params = copy_rows(c->at[PARAMS], 1, c->param_count, c->param_count);
     plain.q = copy_rows(case_columns(c, QKV, 0), length, width, head->stride);
-    plain.k = copy_rows(case_columns(c, QKV, 1), length, width, head->stride);
-    plain.v = copy_rows(case_columns(c, QKV, 2), length, width, head->stride);
+    plain.k = copy_parts(c, 1, width);
+    plain.v = copy_parts(c, 1 + head->copies, head->value_width);
     plain.gates = copy_rows(case_columns(c, GATES, 0), length, c->gates, head->gates_stride);
+    plain.rates = copy_rows(case_columns(c, RATES, 0), length, c->rates, head->rates_stride);
     plain.params = params[0];
     ck_assert_msg(reference_run(c->kind->name, &plain), "%s has no formula in %s",
                   c->kind->name, "tests/reference.c");
-    free(params), free(plain.q), free(plain.k), free(plain.v), free(plain.gates);
+    free(params), free(plain.q), free(plain.k), free(plain.v);
+    free(plain.gates), free(plain.rates);
     return plain.out;
 }
 
 static void scale_columns(const Case *c, Buffer buffer, size_t which, double factor)
 {
-    bool gates = buffer == GATES;
-    size_t stride = gates ? c->head.gates_stride : c->head.stride;
+    size_t stride = buffer == GATES   ? c->head.gates_stride
+                    : buffer == RATES ? c->head.rates_stride
+                                      : c->head.stride;
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < (gates ? c->gates : c->head.width); i++)
+        for (size_t i = 0; i < case_width(c, buffer, which); i++)
             case_columns(c, buffer, which)[t * stride + i] *= (real)factor;
 }
 
@@ -67,7 +84,7 @@ static void rotate_inputs(const Case *c)
 {
     size_t width = c->head.width;
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t which = 0; which < 2; which++)
+        for (size_t which = 0; which < 1 + c->head.copies; which++)
             rotary_turn(case_columns(c, QKV, which) + t * c->head.stride, c->angles + t * width,
                         width, false);
 }
@@ -76,10 +93,10 @@ static void compare_with_formula(const Case *c, double **expected)
 {
     double near = sizeof(real) == sizeof(double) ? 1e-11 : 3e-5, most = 1;
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < c->head.width; i++)
+        for (size_t i = 0; i < c->head.value_width; i++)
             most = fmax(most, fabs(expected[t][i]));
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < c->head.width; i++) {
+        for (size_t i = 0; i < c->head.value_width; i++) {
             double is = (double)case_columns(c, OUT, 0)[t * c->head.out_stride + i];
             ck_assert_msg(fabs(is - expected[t][i]) <= near * most,
                           "%s T %zu D %zu head %zu: out[%zu][%zu] is %.12g, the formula says "
@@ -96,8 +113,10 @@ static void check_formula(const AttentionKind *kind, Variant variant, double spr
     variant.rotary = rotary && kind->turns_itself;
     Case c = case_make(kind, variant);
     scale_columns(&c, QKV, 0, spread);
-    scale_columns(&c, QKV, 1, spread);
+    for (size_t key = 1; key <= c.head.copies; key++)
+        scale_columns(&c, QKV, key, spread);
     scale_columns(&c, GATES, 0, spread * spread);
+    scale_columns(&c, RATES, 0, spread * spread);
     if (case_is_quick(&c)) {
         double **expected = formula_of(&c, rotary);
         if (rotates)
@@ -120,7 +139,7 @@ LOOP_TEST(forward_is_the_formula, 0, count_kinds())
         Variant variant = {.length = shapes[s / sets].length,
                            .width = shapes[s / sets].width,
                            .options = &case_options[s % sets]};
-        bool turns = !kind->no_rotary && variant.width % 2 == 0;
+        bool turns = !kind->no_rotary && attention_key_width(kind, variant.width) % 2 == 0;
         for (int rotary = 0; rotary <= turns; rotary++)
             for (int index = 0; index < HEADS; index++) {
                 variant.rotary = rotary;
@@ -148,9 +167,11 @@ static void check_causality(Case *c)
     case_forward(c);
     real *before = memory_take(length * row, sizeof(real), "a test");
     memcpy(before, c->at[OUT], length * row * sizeof(real));
-    for (size_t which = 0; which < 3; which++)
-        change_rows(case_columns(c, QKV, which), head->width, head->stride, from, length);
+    for (size_t which = 0; which < case_parts(c); which++)
+        change_rows(case_columns(c, QKV, which), case_width(c, QKV, which), head->stride, from,
+                    length);
     change_rows(case_columns(c, GATES, 0), c->gates, head->gates_stride, from, length);
+    change_rows(case_columns(c, RATES, 0), c->rates, head->rates_stride, from, length);
     case_forward(c);
     ck_assert_msg(memcmp(before, c->at[OUT], from * row * sizeof(real)) == 0,
                   "%s T %zu: the past changed with the future", c->kind->name, length);
@@ -167,23 +188,29 @@ LOOP_TEST(the_future_cannot_change_the_past, 0, KINDS_IN_FLOAT)
 }
 
 /* Whether the head's columns are finite, and the memory between them still NaN. */
-static void check_columns(const Case *c, Buffer buffer, size_t parts, size_t width)
+static void check_columns(const Case *c, Buffer buffer, size_t which, size_t stride)
 {
-    size_t all = parts * HEADS * width;
-    for (size_t i = 0; i < c->head.length * all; i++) {
-        bool own = i / width % HEADS == c->head.index, number = isfinite(c->at[buffer][i]);
-        ck_assert_msg(own == number, "%s T %zu D %zu: row %zu, column %zu of buffer %d is %g",
-                      c->kind->name, c->head.length, c->head.width, i / all, i % all,
-                      (int)buffer, (double)c->at[buffer][i]);
-    }
+    size_t width = case_width(c, buffer, which);
+    const real *first = case_columns(c, buffer, which) - c->head.index * width;
+    for (size_t t = 0; t < c->head.length; t++)
+        for (size_t i = 0; i < HEADS * width; i++) {
+            real x = first[t * stride + i];
+            bool own = i / width == c->head.index, number = isfinite(x);
+            ck_assert_msg(
+                own == number, "%s T %zu D %zu: row %zu, column %zu of buffer %d is %g",
+                c->kind->name, c->head.length, c->head.width, t, i, (int)buffer, (double)x);
+        }
 }
 
 static void check_whole(const Case *c)
 {
-    check_columns(c, OUT, 1, c->head.width);
-    check_columns(c, DQKV, 3, c->head.width);
+    check_columns(c, OUT, 0, c->head.out_stride);
+    for (size_t which = 0; which < case_parts(c); which++)
+        check_columns(c, DQKV, which, c->head.stride);
     if (c->gates)
-        check_columns(c, DGATES, 1, c->gates);
+        check_columns(c, DGATES, 0, c->head.gates_stride);
+    if (c->rates)
+        check_columns(c, DRATES, 0, c->head.rates_stride);
     for (size_t i = 0; i < c->param_count; i++)
         ck_assert(isfinite(c->at[DPARAMS][i]));
     case_check_guards(c);
@@ -208,7 +235,7 @@ static double tolerance(const Case *c, const real *out)
 {
     double most = 0;
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < c->head.width; i++) {
+        for (size_t i = 0; i < c->head.value_width; i++) {
             double size = fabs((double)out[t * c->head.out_stride + i]);
             most = size > most ? size : most;
         }
@@ -218,7 +245,7 @@ static double tolerance(const Case *c, const real *out)
 static void compare_row(const Case *c, const real *out, const real *expected, size_t t,
                         double near, const char *what)
 {
-    for (size_t i = 0; i < c->head.width; i++)
+    for (size_t i = 0; i < c->head.value_width; i++)
         ck_assert_msg(fabs((double)out[i] - (double)expected[i]) <= near,
                       "%s T %zu D %zu carry %d: position %zu gives %.9g %s, forward %.9g",
                       c->kind->name, c->head.length, c->head.width, c->carries, t,
@@ -228,9 +255,8 @@ static void compare_row(const Case *c, const real *out, const real *expected, si
 /* Decodes the positions from a row on, one by one; `position` is the number of the first. */
 static void compare_steps(Case *c, size_t from, size_t position, const real *expected)
 {
-    size_t width = c->head.width;
     double near = tolerance(c, expected);
-    real *out = memory_take(width, sizeof(real), "a test");
+    real *out = memory_take(c->head.value_width, sizeof(real), "a test");
     for (size_t t = from; t < c->head.length; t++) {
         AttentionData data = case_data(c, t);
         AttentionHead head = c->decoder;
@@ -240,8 +266,8 @@ static void compare_steps(Case *c, size_t from, size_t position, const real *exp
         data.carry = c->at[STATE];
         head.position = position + t - from;
         if (head.rotary)
-            head.rotary += t * width;
-        c->kind->step(&data, &head);
+            head.rotary += t * head.width;
+        c->kind->engine->step(&data, &head);
         compare_row(c, out, expected + t * c->head.out_stride, t, near, "in a step");
     }
     free(out);
@@ -338,7 +364,7 @@ static void check_weights(Case *c)
                 real *x = case_columns(c, QKV, which) + t * head->stride + i;
                 *x = (real)fabs((double)*x) + (real)0.5;
             }
-    real *v = case_columns(c, QKV, 2), *out = case_columns(c, OUT, 0);
+    real *v = case_columns(c, QKV, 1 + head->copies), *out = case_columns(c, OUT, 0);
     case_forward(c);
     compare_row(c, out, v, 0, 1e-3, "instead of its value;");
     for (size_t t = 0; t < head->length; t++)
@@ -378,13 +404,17 @@ static void draw_extremes(Case *c, double q_factor, double k_factor, double gate
         real *k = case_columns(c, QKV, 1) + t * head->stride;
         real *v = case_columns(c, QKV, 2) + t * head->stride;
         real *gates = case_columns(c, GATES, 0) + t * head->gates_stride;
+        real *rates = case_columns(c, RATES, 0) + t * head->rates_stride;
         for (size_t i = 0; i < head->width; i++) {
             q[i] *= (real)q_factor;
             k[i] *= (real)k_factor;
-            v[i] = 1;
         }
+        for (size_t i = 0; i < head->value_width; i++)
+            v[i] = 1;
         for (size_t i = 0; i < c->gates; i++)
             gates[i] = (real)(gate != 0 ? gate : gates[i] > 0 ? 30 : -30);
+        for (size_t i = 0; i < c->rates; i++)
+            rates[i] = (real)(gate != 0 ? gate : rates[i] > 0 ? 30 : -30);
     }
 }
 

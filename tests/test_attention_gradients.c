@@ -17,23 +17,25 @@ static double case_loss(void *of)
     double loss = 0;
     for (size_t t = 0; t < c->head.length; t++)
         loss += vector_dot(case_columns(c, OUT, 0) + t * c->head.out_stride,
-                           case_columns(c, DOUT, 0) + t * c->head.out_stride, c->head.width);
+                           case_columns(c, DOUT, 0) + t * c->head.out_stride,
+                           c->head.value_width);
     return loss;
 }
 
-enum { MOST_VARIABLES = 5 };
+enum { MOST_VARIABLES = 24 };
 
 static size_t variables_of(const Case *c, Variable *list)
 {
     const AttentionHead *head = &c->head;
-    static const char *const names[] = {"q", "k", "v"};
     size_t count = 0;
-    for (size_t which = 0; which < 3; which++)
-        list[count++] = (Variable){.name = names[which],
+    for (size_t which = 0; which < case_parts(c); which++)
+        list[count++] = (Variable){.name = which == 0              ? "q"
+                                           : which <= head->copies ? "k"
+                                                                   : "v",
                                    .at = case_columns(c, QKV, which),
                                    .gradient = case_columns(c, DQKV, which),
                                    .rows = head->length,
-                                   .columns = head->width,
+                                   .columns = case_width(c, QKV, which),
                                    .stride = head->stride};
     if (c->gates)
         list[count++] = (Variable){.name = "gates",
@@ -42,6 +44,13 @@ static size_t variables_of(const Case *c, Variable *list)
                                    .rows = head->length,
                                    .columns = c->gates,
                                    .stride = head->gates_stride};
+    if (c->rates)
+        list[count++] = (Variable){.name = "rates",
+                                   .at = case_columns(c, RATES, 0),
+                                   .gradient = case_columns(c, DRATES, 0),
+                                   .rows = head->length,
+                                   .columns = c->rates,
+                                   .stride = head->rates_stride};
     if (c->param_count && !c->kind->params_random)
         list[count++] = (Variable){.name = "params",
                                    .at = c->at[PARAMS],

@@ -338,15 +338,18 @@ static void check_layer(const json_t *layer, const ModelConfig *config, size_t i
 {
     const AttentionKind *kind = config_kind(config, index);
     const AttentionSizes sizes = {.heads = config->heads,
-                                  .width = config_head_width(config),
+                                  .dim = config_head_width(config),
                                   .options = &config->kind_options};
     ck_assert_str_eq(json_string_value(json_object_get(layer, "attn")), kind->name);
-    ck_assert(json_is_true(json_object_get(layer, "conv")) == config_convolves(config, index));
+    ck_assert((strcmp(json_string_value(json_object_get(layer, "conv")), "no") != 0) ==
+              config_convolves(config, index));
     ck_assert(json_is_true(json_object_get(layer, "head-norm")) ==
               config_norms_heads(config, index));
-    ck_assert(json_is_true(json_object_get(layer, "out-gate")) ==
+    ck_assert((strcmp(json_string_value(json_object_get(layer, "out-gate")), "no") != 0) ==
               config_gates_output(config, index));
-    check_integer(layer, "gates", attention_gates(kind, &sizes) / config->heads);
+    const AttentionHead head = attention_head(kind, &sizes, 0);
+    check_integer(layer, "gates", head.gates_stride / config->heads);
+    check_integer(layer, "rates", head.rates_stride / config->heads);
     check_integer(layer, "own", attention_param_count(kind, &sizes) / config->heads);
 }
 
@@ -397,7 +400,8 @@ TEST(any_model_is_exported_for_transformers)
         Error error;
         ModelConfig config = content_config;
         config.attention = (Choices){2, {0, kind}};
-        config.value_residual = true;
+        const size_t width = config_head_width(&config);
+        config.value_residual = attention_value_width(attention_find(kind), width) == width;
         config.activation = kind % activations;
         exported_begin(&exported, config);
         ck_assert_msg(export_transformers(&exported.folder, &exported.loaded, &error), "%s",

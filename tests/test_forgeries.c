@@ -121,6 +121,7 @@ static const Forgery forgeries[] = {
     {"an unknown name", "unknown option 'wings'", .more = "wings = 2\n"},
     {"a training option", "unknown option 'epochs'", .more = "epochs = 2\n"},
     {"no such kind", "'telepathy' is not one of", .more = "attn = telepathy\n"},
+    {"an earlier form of a kind", "earlier 'kda' attention", .more = "attn = kda\n"},
     {"heads that do not divide", "--heads 3 does not divide --dim 8", .more = "heads = 3\n"},
     {"no heads", "'0' is not a whole number", .more = "heads = 0\n"},
     {"another width", "wte.weight has shape [6, 8], the settings require [6, 16]",

@@ -77,58 +77,57 @@ static const real *row_of(const Rig *rig, size_t head, size_t i)
     return rig->weights + (head * LENGTH + i) * LENGTH;
 }
 
-/* The mean weights of kinds that have one per feature: with values that are the same in all
- * features of a head, the mean output is W v. */
-static void check_means(const Rig *rig, size_t layer, const AttentionKind *kind)
+/* A value of a position; kinds with a weight per feature have the same in all features. */
+static double value_at(const AttentionKind *kind, size_t position, size_t feature)
 {
-    const Pass *pass = &rig->pass;
-    const size_t width = HEADS * WIDTH, rows = LENGTH;
-    const LayerActivations *a = &pass->act.layer[layer];
-    real *qkv = a->qkv, *out = a->mixed;
-    AttentionSizes sizes = {.batch = 1,
-                            .length = LENGTH,
-                            .heads = HEADS,
-                            .width = WIDTH,
-                            .layer = layer,
-                            .layers = LAYERS,
-                            .options = &pass->model->config.kind_options};
-    AttentionBatch batch = {.qkv = qkv,
-                            .gates = a->gates,
-                            .params = pass->model->at.h[layer].kind_params,
-                            .out = out,
-                            .saved = a->saved,
-                            .scratch = pass->scratch};
-    for (size_t j = 0; j < rows * width; j++)
-        qkv[j / width * 3 * width + 2 * width + j % width] = (real)sin((double)(j / width));
-    attention_forward(kind, &batch, &sizes);
-    for (size_t i = 0; i < rows * HEADS; i++) {
-        double sum = 0, mean = 0;
-        for (size_t j = 0; j < rows; j++)
-            sum += (double)row_of(rig, i % HEADS, i / HEADS)[j] * sin((double)j);
-        for (size_t c = 0; c < WIDTH; c++)
-            mean += (double)out[i * WIDTH + c] / WIDTH;
-        ck_assert_double_eq_tol(sum, mean, 2000 * REAL_EPSILON);
-    }
+    return sin((double)(position + (kind->gates_values ? 0 : 2 * feature)));
 }
 
-/* W v equals the kind's output for the values v. */
-static void check_products(const Rig *rig, size_t layer, const char *name)
+/* Overwrites the values of a layer, those of all copies alike, and runs its attention again. */
+static void run_again(const Rig *rig, size_t layer, const AttentionKind *kind)
 {
-    const size_t width = HEADS * WIDTH;
-    const real *qkv = rig->pass.act.layer[layer].qkv;
-    const real *mixed = rig->pass.act.layer[layer].mixed;
-    for (size_t place = 0; place < LENGTH * width; place++) {
-        size_t i = place / width, feature = place % width;
-        double sum = 0, sizes = 1;
+    const Pass *pass = &rig->pass;
+    const LayerActivations *a = &pass->act.layer[layer];
+    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const size_t values = head.copies * head.out_stride;
+    for (size_t t = 0; t < LENGTH; t++)
+        for (size_t i = 0; i < values; i++)
+            a->qkv[(t + 1) * head.stride - values + i] = (real)value_at(kind, t,
+                                                                        i % head.value_width);
+    AttentionBatch batch = {.qkv = a->qkv,
+                            .gates = a->gates,
+                            .rates = a->rates,
+                            .params = pass->model->at.h[layer].kind_params,
+                            .out = a->mixed,
+                            .saved = a->saved,
+                            .scratch = pass->scratch};
+    attention_forward(kind, &batch, &sizes);
+}
+
+/* W v equals the kind's output for the values v; its mean, if every feature has weights of its
+ * own. */
+static void check_products(const Rig *rig, size_t layer, const AttentionKind *kind)
+{
+    const AttentionSizes sizes = pass_attention_sizes(&rig->pass, layer);
+    const size_t width = attention_head(kind, &sizes, 0).value_width;
+    run_again(rig, layer, kind);
+    for (size_t place = 0; place < LENGTH * HEADS * width; place++) {
+        const size_t i = place / (HEADS * width), head = place / width % HEADS;
+        const real *out = rig->pass.act.layer[layer].mixed + place;
+        double sum = 0, largest = 1, got = (double)*out;
+        if (kind->gates_values && place % width != 0)
+            continue;
+        if (kind->gates_values)
+            got = (double)vector_sum(out, width) / (double)width;
         for (size_t j = 0; j < LENGTH; j++) {
-            double term = (double)row_of(rig, feature / WIDTH, i)[j] *
-                          (double)qkv[j * 3 * width + 2 * width + feature];
-            sum += term;
-            sizes += fabs(term);
+            double weight = (double)row_of(rig, head, i)[j];
+            sum += weight * value_at(kind, j, place % width);
+            largest += fabs(weight);
         }
-        ck_assert_msg(fabs(sum - (double)mixed[place]) < 2000 * REAL_EPSILON * sizes,
-                      "%s: out[%zu][%zu] is %.9g, the weights make %.9g", name, i, feature,
-                      (double)mixed[place], sum);
+        ck_assert_msg(fabs(sum - got) < 2000 * REAL_EPSILON * largest,
+                      "%s: output %zu of position %zu is %.9g, the weights make %.9g",
+                      kind->name, place % (HEADS * width), i, got, sum);
     }
 }
 
@@ -136,7 +135,7 @@ static void check_products(const Rig *rig, size_t layer, const char *name)
  * 1. */
 static void check_rows(const Rig *rig, const AttentionKind *kind)
 {
-    bool whole = kind->normalised && !(rig->pass.angles && kind->turns_itself);
+    bool whole = kind->normalised && !(rig->pass.act.layer[0].angles && kind->turns_itself);
     for (size_t row = 0; row < HEADS * LENGTH; row++) {
         const real *weights = row_of(rig, row / LENGTH, row % LENGTH);
         double sum = 0;
@@ -160,10 +159,7 @@ TEST(attention_weights_reproduce_the_output_of_the_kind)
             rig_make(&rig, config_of(kind, positions));
             for (size_t layer = 0; layer < LAYERS; layer++) {
                 inspection_weights(&rig.pass, layer, rig.weights);
-                if (attention_find(kind)->gates_values)
-                    check_means(&rig, layer, attention_find(kind));
-                else
-                    check_products(&rig, layer, attention_name(kind));
+                check_products(&rig, layer, attention_find(kind));
                 check_rows(&rig, attention_find(kind));
             }
             rig_free(&rig);

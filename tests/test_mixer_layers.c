@@ -46,10 +46,15 @@ typedef struct Convolution {
 } Convolution;
 
 /* Lengths below, at and above the number of taps; full, partial and several tiles. */
+#define SILU     CONVOLVE_SILU
+#define PLAIN    CONVOLVE_PLAIN
+#define RESIDUAL CONVOLVE_RESIDUAL
 static const ConvolutionSizes shapes[] = {
-    {1, 1, 1, 1, false},   {2, 1, 3, 4, false},   {3, 2, 5, 4, true},   {2, 3, 32, 4, false},
-    {1, 5, 1, 2, true},    {2, 17, 40, 4, false}, {2, 17, 40, 4, true}, {1, 6, 131, 4, false},
-    {1, 30, 260, 3, true}, {1, 30, 260, 3, false}};
+    {1, 1, 1, 1, SILU},    {2, 1, 3, 4, SILU},       {3, 2, 5, 4, RESIDUAL},
+    {2, 3, 32, 4, SILU},   {1, 5, 1, 2, RESIDUAL},   {2, 17, 40, 4, SILU},
+    {2, 17, 40, 4, PLAIN}, {2, 17, 40, 4, RESIDUAL}, {1, 6, 131, 4, SILU},
+    {1, 6, 131, 4, PLAIN}, {1, 30, 260, 3, PLAIN},   {1, 30, 260, 3, RESIDUAL},
+    {1, 30, 260, 3, SILU}};
 
 static Convolution convolution_make(ConvolutionSizes sizes)
 {
@@ -81,8 +86,10 @@ static double slow_convolution(const Convolution *c, size_t sequence, size_t t, 
         if (t + tap + 1 >= taps)
             h += (double)c->w[tap * channels + channel] *
                  (double)c->x[(first + t + tap + 1 - taps) * channels + channel];
-    return c->sizes.residual ? (double)c->x[(first + t) * channels + channel] + h
-                             : slow_silu(h);
+    return c->sizes.form == CONVOLVE_SILU ? slow_silu(h)
+           : c->sizes.form == CONVOLVE_PLAIN
+               ? h
+               : (double)c->x[(first + t) * channels + channel] + h;
 }
 
 TEST(the_convolution_is_its_formula)
@@ -146,14 +153,15 @@ static void convolution_back(const Convolution *c)
 
 typedef struct Headnorm {
     size_t rows, heads, width;
+    GateForm form;
     real *x, *gain, *z, *dy, *y, *dx, *dgain, *dz;
 } Headnorm;
 
 static const size_t head_shapes[][3] = {{1, 1, 1}, {3, 2, 5}, {66, 2, 6}, {65, 1, 17}};
 
-static Headnorm headnorm_make(const size_t shape[3], bool norm, bool gate)
+static Headnorm headnorm_make(const size_t shape[3], bool norm, bool gate, GateForm form)
 {
-    Headnorm h = {.rows = shape[0], .heads = shape[1], .width = shape[2]};
+    Headnorm h = {.rows = shape[0], .heads = shape[1], .width = shape[2], .form = form};
     size_t columns = h.heads * h.width, all = h.rows * columns;
     h.x = draw(all, 5);
     h.dy = draw(all, 6);
@@ -175,20 +183,21 @@ static void headnorm_free(Headnorm *h)
 
 static void headnorm_go(const Headnorm *h)
 {
-    headnorm_forward(h->y, h->x, h->gain, h->z, h->rows, h->heads, h->width);
+    headnorm_forward(h->y, h->x, h->gain, h->z, h->form, h->rows, h->heads, h->width);
 }
 
 static void headnorm_back(const Headnorm *h)
 {
-    headnorm_backward(h->dx, h->dgain, h->dz, h->dy, h->x, h->gain, h->z, h->rows, h->heads,
-                      h->width);
+    headnorm_backward(h->dx, h->dgain, h->dz, h->dy, h->x, h->gain, h->z, h->form, h->rows,
+                      h->heads, h->width);
 }
 
 static void for_every_headnorm(void (*test)(Headnorm *h))
 {
     for (size_t s = 0; s < COUNT(head_shapes); s++)
-        for (int parts = 1; parts <= 3; parts++) {
-            Headnorm h = headnorm_make(head_shapes[s], parts & 1, parts & 2);
+        for (int parts = 1; parts <= 5; parts++) {
+            GateForm form = parts > 3 ? GATE_SIGMOID : GATE_SILU;
+            Headnorm h = headnorm_make(head_shapes[s], parts & 1, parts > 1, form);
             test(&h);
             headnorm_free(&h);
         }
@@ -206,7 +215,8 @@ static void check_headnorm(Headnorm *h)
             expected *= (double)h->gain[i % (h->heads * h->width)] /
                         sqrt(square / (double)h->width + 1e-5);
         if (h->z)
-            expected *= slow_silu((double)h->z[i]);
+            expected *= h->form == GATE_SILU ? slow_silu((double)h->z[i])
+                                             : 1 / (1 + exp(-(double)h->z[i]));
         ck_assert_double_eq_tol((double)h->y[i], expected, near * (1 + fabs(expected)));
     }
 }
@@ -237,7 +247,7 @@ TEST(extreme_numbers_stay_finite)
 {
     static const real extremes[] = {0, (real)1e-20, (real)-1e4, (real)1e4};
     for (size_t e = 0; e < COUNT(extremes); e++) {
-        Headnorm h = headnorm_make((size_t[]){4, 2, 8}, true, true);
+        Headnorm h = headnorm_make((size_t[]){4, 2, 8}, true, true, GATE_SILU);
         for (size_t i = 0; i < 4 * 2 * 8; i++)
             h.x[i] = h.z[i] = extremes[e];
         headnorm_go(&h);
@@ -253,7 +263,7 @@ TEST(extreme_numbers_stay_finite)
 /* Fewer channels than the gate reads, and more; without weights the output is the input. */
 TEST(the_head_gate_is_its_formula)
 {
-    static const HeadgateSizes sizes[] = {{3, 2, 5}, {70, 3, 8}, {1, 1, 1}};
+    static const HeadgateSizes sizes[] = {{3, 2, 5, 10}, {70, 3, 8, 24}, {1, 1, 1, 1}};
     for (size_t s = 0; s < COUNT(sizes); s++) {
         size_t heads = sizes[s].heads, width = sizes[s].width, all = heads * width;
         size_t count = sizes[s].rows * all, channels = headgate_channels(all);
@@ -348,8 +358,8 @@ LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
     Headnorm h[2];
     for (size_t i = 0; i < 2; i++) {
         team_start(i ? 3 : 1);
-        c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, _i == 1});
-        h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true);
+        c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, _i ? RESIDUAL : SILU});
+        h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true, GATE_SILU);
         convolution_forward(c[i].y, c[i].x, c[i].w, c[i].sizes, NULL);
         convolution_back(&c[i]);
         headnorm_go(&h[i]);

@@ -72,6 +72,11 @@ $(BUILD)/blas-$(1): $(BUILD)/$(1)/tests/blas/blas.o $(BUILD)/$(1)/liblinnet.a
 endef
 $(foreach real,float double,$(eval $(call blas_rule,$(real))))
 
+# Inputs and outputs of the attention kinds, for check_kinds.py.
+$(BUILD)/interop-cases: $(BUILD)/double/tests/interop/cases.o $(BUILD)/double/tests/attention_case.o $(BUILD)/double/liblinnet.a
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS) $(shell $(PKG_CONFIG) --libs check)
+
 # --- make test ---
 
 # Every part is a target, so that all cores work at once: "make check-programs" runs one.
@@ -262,7 +267,7 @@ test-long: test determinism building portable musl ranks asan tsan valgrind faul
 
 # linnet's files, read by the Python programs they are made for, in a virtual environment. The
 # light part does without torch.
-interop: all
+interop: all $(BUILD)/interop-cases
 	sh tests/interop/run.sh $(BIN) $(BUILD)/interop
 interop-light: all
 	sh tests/interop/run.sh $(BIN) $(BUILD)/interop light

@@ -106,6 +106,44 @@ static void print_kind(const AttentionKind *kind, const Options *options)
     print_kind_options(kind, options);
 }
 
+/* The layer that --attn NAME gives, as the row of the kind describes it. */
+static void print_layer(const AttentionKind *kind)
+{
+    const char *gate = kind->out_gate.form == GATE_SIGMOID ? "sigmoid" : "SiLU";
+    const struct {
+        bool has;
+        const char *what;
+    } parts[] = {
+        {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
+        {kind->knows_positions, "no position encoding"},
+        {kind->wants_convolution, "convolution of queries, keys and values with SiLU"},
+        {kind->keeps_lengths, "never QK-norm"},
+        {!kind->keeps_lengths, "QK-norm with --qk-norm, the default"},
+        {kind->gates.count && kind->gates.rank, "gates by a low-rank layer"},
+        {kind->gates.count && !kind->gates.rank, "gates by a linear layer"},
+        {kind->rates.count && kind->rates.rank, "rates by another low-rank layer"},
+        {kind->rates.count && !kind->rates.rank, "rates by another linear layer"},
+        {kind->wants_norm && !kind->norms_all_heads, "RMSNorm of each head"},
+        {kind->wants_norm && kind->norms_all_heads, "RMSNorm of all heads together"},
+    };
+    printf("\n%14s%s\n", "", kind->source ? kind->source : "linnet's own");
+    if (kind->keys.most)
+        printf("%14squeries and keys at most %zu wide\n", "", kind->keys.most);
+    if (kind->keys.parts)
+        printf("%14squeries and keys %zu/%zu as wide as the head dimension\n", "",
+               kind->keys.parts, kind->keys.of);
+    if (kind->values.parts)
+        printf("%14svalues %zu/%zu as wide as the head dimension\n", "", kind->values.parts,
+               kind->values.of);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].has)
+            printf("%14s%s\n", "", parts[i].what);
+    if (kind->wants_gate)
+        printf("%14soutput gate with %s%s%s\n", "", gate,
+               kind->out_gate.rank ? ", by a low-rank layer" : "",
+               kind->gates_first ? ", before the norm" : "");
+}
+
 static void print_kinds(const Options *options)
 {
     printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
@@ -139,9 +177,20 @@ static void answer_help(const CommandLine *line, const Options *options)
 {
     const char *attention = command_line_value(line, "attn");
     const char *preset = command_line_value(line, "preset");
-    if (attention && strcmp(attention, "help") == 0)
-        print_kinds(options);
-    else if (preset && strcmp(preset, "help") == 0)
+    if (attention && strcmp(attention, "help") == 0) {
+        const AttentionKind *kind = NULL;
+        for (size_t i = 0; line->operand_count > 0 && (kind = attention_find(i)); i++)
+            if (strcmp(kind->name, line->operands[0]) == 0)
+                break;
+        if (line->operand_count > 0 && !kind)
+            die_usage("--attn help %s: no such attention kind", line->operands[0]);
+        if (kind) {
+            print_kind(kind, options);
+            print_layer(kind);
+        } else {
+            print_kinds(options);
+        }
+    } else if (preset && strcmp(preset, "help") == 0)
         print_presets();
     else
         return;

@@ -56,7 +56,7 @@ static size_t largest(const real *values, size_t count, bool absolute, size_t *a
  *   out[i] = sum over j <= i of W[i][j] v[j]
  *
  * Softmax attention computes W explicitly, other kinds only implicitly. Running any kind on
- * unit vectors as values gives D columns of W at a time, where D is the head dimension. For
+ * unit vectors as values gives Dv columns of W at a time, the width of a head's values. For
  * recurrent kinds these are the effective weights of the state, which may be negative. If a
  * kind has a weight for every feature of the values, W has their means: it takes a run per
  * column. */
@@ -66,64 +66,59 @@ typedef struct Probe {
     const AttentionKind *kind;
     AttentionSizes sizes;
     AttentionBatch batch;
-    size_t width; /* all heads together */
-    real *qkv;    /* (T, 3 width) */
-    real *out;    /* (T, width) */
+    AttentionHead head; /* the first */
+    size_t values;      /* the first column of values in a row of qkv */
+    real *qkv;          /* (T, head.stride) */
+    real *out;          /* (T, head.out_stride) */
     real *saved;
 } Probe;
 
-static AttentionSizes sizes_of(const Pass *pass, const AttentionKind *kind, size_t layer)
-{
-    AttentionSizes sizes = config_attention_sizes(&pass->model->config, layer);
-    sizes.batch = 1;
-    sizes.length = pass->length;
-    sizes.rotary = kind->turns_itself ? pass->angles : NULL;
-    return sizes;
-}
-
 static void lay_out(Probe *probe, Arena *arena)
 {
-    size_t all = memory_product(probe->sizes.length, probe->width, "the weights");
-    probe->qkv = arena_reals(arena, 3 * all);
-    probe->out = arena_reals(arena, all);
+    size_t length = probe->sizes.length;
+    probe->qkv = arena_reals(arena, memory_product(length, probe->head.stride, "the weights"));
+    probe->out = arena_reals(arena, length * probe->head.out_stride);
     probe->saved = arena_reals(arena, attention_memory(probe->kind, &probe->sizes).saved);
 }
 
 /* In every head, sets v[first + c] to the unit vector c, and all others to zero. */
 static void set_values(const Probe *probe, size_t first)
 {
-    size_t width = probe->sizes.width;
+    size_t width = probe->head.value_width;
     for (size_t t = 0; t < probe->sizes.length; t++) {
-        real *v = probe->qkv + t * 3 * probe->width + 2 * probe->width;
-        memset(v, 0, probe->width * sizeof *v);
-        for (size_t head = 0; t >= first && t < first + width && head < probe->sizes.heads;
-             head++)
+        real *v = probe->qkv + t * probe->head.stride + probe->values;
+        memset(v, 0, (probe->head.stride - probe->values) * sizeof *v);
+        /* of all heads, and all copies */
+        const size_t heads = probe->sizes.heads * probe->head.copies;
+        for (size_t head = 0; t >= first && t < first + width && head < heads; head++)
             v[head * width + t - first] = 1;
     }
 }
 
 static void read_columns(const Probe *probe, size_t first, real *weights)
 {
-    size_t length = probe->sizes.length, width = probe->sizes.width;
+    size_t length = probe->sizes.length, width = probe->head.value_width;
     size_t count = first + width < length ? width : length - first;
     for (size_t head = 0; head < probe->sizes.heads; head++)
         for (size_t t = 0; t < length; t++)
             memcpy(weights + (head * length + t) * length + first,
-                   probe->out + t * probe->width + head * width, count * sizeof *weights);
+                   probe->out + t * probe->head.out_stride + head * width,
+                   count * sizeof *weights);
 }
 
 /* For kinds with a weight per feature: sets v[first] to ones, and reads the means. */
 static void probe_means(const Probe *probe, size_t first, real *weights)
 {
-    size_t length = probe->sizes.length, width = probe->sizes.width;
+    size_t length = probe->sizes.length, width = probe->head.value_width;
     for (size_t t = 0; t < length; t++)
-        for (size_t i = 0; i < probe->width; i++)
-            probe->qkv[(3 * t + 2) * probe->width + i] = t == first ? 1 : 0;
+        for (size_t i = 0; i < probe->head.stride - probe->values; i++)
+            probe->qkv[t * probe->head.stride + probe->values + i] = t == first ? 1 : 0;
     attention_forward(probe->kind, &probe->batch, &probe->sizes);
     for (size_t head = 0; head < probe->sizes.heads; head++)
         for (size_t t = 0; t < length; t++)
             weights[(head * length + t) * length + first] =
-                vector_sum(probe->out + t * probe->width + head * width, width) / (real)width;
+                vector_sum(probe->out + t * probe->head.out_stride + head * width, width) /
+                (real)width;
 }
 
 void inspection_weights(const Pass *pass, size_t layer, real *weights)
@@ -131,15 +126,17 @@ void inspection_weights(const Pass *pass, size_t layer, real *weights)
     assert(pass->batch == 1 && pass->use == PASS_TRAIN && !pass->carries);
     const LayerActivations *a = &pass->act.layer[layer];
     const AttentionKind *kind = config_kind(&pass->model->config, layer);
-    Probe probe = {
-        .kind = kind, .sizes = sizes_of(pass, kind, layer), .width = pass->model->config.dim};
+    Probe probe = {.kind = kind, .sizes = pass_attention_sizes(pass, layer)};
+    probe.head = attention_head(kind, &probe.sizes, 0);
+    probe.values = probe.head.stride - probe.head.copies * probe.head.out_stride;
     Arena arena = {0};
     lay_out(&probe, &arena);
     arena_allocate(&arena, "the weights");
     lay_out(&probe, &arena);
-    memcpy(probe.qkv, a->qkv, 3 * probe.sizes.length * probe.width * sizeof(real));
+    memcpy(probe.qkv, a->qkv, probe.sizes.length * probe.head.stride * sizeof(real));
     probe.batch = (AttentionBatch){.qkv = probe.qkv,
                                    .gates = a->gates,
+                                   .rates = a->rates,
                                    .params = pass->model->at.h[layer].kind_params,
                                    .out = probe.out,
                                    .saved = probe.saved,
@@ -152,7 +149,7 @@ void inspection_weights(const Pass *pass, size_t layer, real *weights)
         set_values(&probe, first);
         attention_forward(kind, &probe.batch, &probe.sizes);
         read_columns(&probe, first, weights);
-        first += probe.sizes.width;
+        first += probe.head.value_width;
     }
     arena_free(&arena);
 }

@@ -230,7 +230,7 @@ static bool is_common(const ModelConfig *config, Error *lacks)
     }
     const Part parts[] = {
         {config->norm != NORM_PRE, "norms behind the sublayers (--norm post)"},
-        {config->qk_norm, "norm of queries and keys (--qk-norm)"},
+        {config_norms_queries(config, 0), "norm of queries and keys (--qk-norm)"},
         {config->value_residual, "values of the first layer in others (--value-residual)"},
         {config->head_gate, "gates on the output of heads (--head-gate)"},
         {config->ngrams > 1, "embeddings of n-grams (--ngrams)"},
@@ -252,7 +252,8 @@ static const Family *nearest(const ModelConfig *config)
 static bool has_parts(const Family *family, const ModelConfig *config, const char *where,
                       const char *name, Error *lacks)
 {
-    size_t width = config_head_width(config), rotating = 2 * config_rotating_pairs(config);
+    size_t width = config_head_width(config);
+    size_t rotating = 2 * config_rotating_pairs(config, width);
     const Part parts[] = {
         {config->rms_norm && !family->rms_norm, "RMSNorm (--rms-norm) without --pos rotary"},
         {config->parallel && !family->parallel, "parallel residual (--parallel)"},
@@ -270,10 +271,11 @@ const Family *family_of(const ModelConfig *config, Error *lacks)
     const char *activation = activation_name(config->activation);
     /* GPT-NeoX rotates a share of the features, rounded down, and cannot if their number is
      * odd. */
-    size_t rotating = (size_t)(config->rope_share * (double)config_head_width(config));
+    size_t width = config_head_width(config);
+    size_t rotating = (size_t)(config->rope_share * (double)width);
     if (!has_parts(family, config, where, family->class, lacks))
         return NULL;
-    if (family->rotary && rotating != 2 * config_rotating_pairs(config)) {
+    if (family->rotary && rotating != 2 * config_rotating_pairs(config, width)) {
         error_set(lacks, "RoPE of an odd number of features (--rope-share)%s%s", where,
                   family->class);
         return NULL;

@@ -18,7 +18,7 @@ FamilySizes family_sizes(const ModelConfig *config)
 {
     bool rotary = config->positions == POSITIONS_ROTARY;
     return (FamilySizes){config->heads, config->heads, config_head_width(config),
-                         rotary ? config_rotating_pairs(config) : 0};
+                         rotary ? config_rotating_pairs(config, config_head_width(config)) : 0};
 }
 
 /* --- names and shapes --- */

@@ -203,14 +203,15 @@ static void add_sizes(Gguf *gguf, const Family *family, const ModelConfig *confi
     const struct {
         const char *key;
         size_t value;
-    } sizes[] = {{"vocab_size", config->vocabulary},
-                 {"context_length", config->context},
-                 {"embedding_length", config->dim},
-                 {"feed_forward_length", config->ffn},
-                 {"block_count", config->layers},
-                 {"attention.head_count", config->heads},
-                 {"attention.head_count_kv", config->heads},
-                 {"rope.dimension_count", 2 * config_rotating_pairs(config)}};
+    } sizes[] = {
+        {"vocab_size", config->vocabulary},
+        {"context_length", config->context},
+        {"embedding_length", config->dim},
+        {"feed_forward_length", config->ffn},
+        {"block_count", config->layers},
+        {"attention.head_count", config->heads},
+        {"attention.head_count_kv", config->heads},
+        {"rope.dimension_count", 2 * config_rotating_pairs(config, config_head_width(config))}};
     char key[64];
 #define KEY(word) (snprintf(key, sizeof key, "%s.%s", family->llama_cpp, word), key)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

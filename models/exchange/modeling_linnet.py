@@ -49,7 +49,9 @@ class Heads:
     """What a kind of attention needs besides queries, keys and values."""
 
     settings: dict
+    rotates: bool  # with RoPE
     gates: Optional[Tensor]  # (B, H, T, numbers): a linear function of the layer's input
+    rates: Optional[Tensor]  # (B, H, T, numbers): and another one
     own: Optional[Tensor]  # (H, numbers): the kind's own parameters
     i: Tensor  # (T, 1) positions of queries
     j: Tensor  # (1, T) and of keys
@@ -60,7 +62,7 @@ class Heads:
         """RoPE of x (..., T, D): features c and c + D/2 are the coordinates of a point in a plane,
         rotated by an angle proportional to the position. With --rope-share, pairs from the n-th
         on are not."""
-        if self.settings["pos"] != "rotary":
+        if not self.rotates:
             return x
         half = x.shape[-1] // 2
         n = int(self.settings["rope-share"] * half + 1e-9)
@@ -276,19 +278,15 @@ def taylor(q, k, v, h):
     return mean(1 + h.settings["tau"] * cosine, v, rest=1e-6)
 
 
-def few_features(x):
-    """16 features of x, spread over both halves, as x / 16^(1/4), of at most length 6"""
-    width, half = x.shape[-1], x.shape[-1] // 2
-    if width > 16:
-        first = torch.arange(8, device=x.device) * half // 8
-        x = x[..., torch.cat([first, half + first])]
+def shorten(x):
+    """x / D^(1/4), of at most length 6"""
     x = x / x.shape[-1] ** 0.25
     return x * (6 / x.norm(dim=-1, keepdim=True)).clamp(max=1)
 
 
 def taylor2(q, k, v, h):
-    """w_ij = 1 + s + s^2 / 2, s = q_i . k_j / sqrt(D) of 16 features: the first three terms"""
-    s = few_features(h.rotate(q)) @ few_features(h.rotate(k)).mT
+    """w_ij = 1 + s + s^2 / 2, s = q_i . k_j / sqrt(D): the first three terms"""
+    s = shorten(h.rotate(q)) @ shorten(h.rotate(k)).mT
     return mean(1 + s + s * s / 2, v)
 
 
@@ -369,7 +367,7 @@ def steps(gate, h):
 def mamba2(q, k, v, h):
     """Positions are written by their step size; d v is added to the output."""
     step, keep = steps(h.gates, h)
-    return fading(q, step * k, v, keep, h) + h.own[:, 1:, None] * v
+    return recurrence(h.rotate(q), h.rotate(step * k), v, keep) + h.own[:, 1:, None] * v
 
 
 def mamba3(q, k, v, h):
@@ -384,7 +382,7 @@ def mamba3(q, k, v, h):
         a, b, rest = x.split([half, half, x.shape[-1] - 2 * half], -1)
         return torch.cat([a * cos - b * sin, a * sin + b * cos, rest], -1)
 
-    q, k = turn(h.rotate(q)) / math.sqrt(q.shape[-1]), turn(h.rotate(k))
+    q, k = turn(h.rotate(q)), turn(h.rotate(k))
     k_before, v_before = (F.pad(x, (0, 0, 1, -1)) for x in (k, v))
     out = recurrence(q, share * step * k, v, keep)
     out = out + recurrence(q, (1 - share) * step * keep * k_before, v_before, keep)
@@ -396,12 +394,16 @@ def rate(gate, h):
     return gate.sigmoid() * (2 if h.settings["negative-eigenvalues"] else 1)
 
 
-def delta_rule(q, k, v, keep, b, h, strength=1.0, correction=0.0):
-    """Writes the difference between v and what is stored, at the rate b: k^T b (v - s k S'), where
-    q and k have length 1, and o_i = (q_i - d s k_i) S_i."""
-    q, k = unit(h.rotate(q)), unit(h.rotate(k))
-    find = strength * k
-    return recurrence(q - correction * find, k, b * v, keep, find, b * k)
+def unit_query(q, h):
+    """Of length 1, over sqrt(D)"""
+    return unit(h.rotate(q)) / math.sqrt(q.shape[-1])
+
+
+def delta_rule(q, k, v, keep, b, h):
+    """Writes the difference between v and what is stored, at the rate b: k^T b (v - k S'), where k
+    has length 1."""
+    k = unit(h.rotate(k))
+    return recurrence(unit_query(q, h), k, b * v, keep, k, b * k)
 
 
 def delta(q, k, v, h):
@@ -416,45 +418,47 @@ def gated_delta(q, k, v, h):
 
 
 def comba(q, k, v, h):
-    """With a strength s = sigmoid(second parameter) of the lookup and a correction d, the third."""
+    """The lookup is weaker by s = sigmoid(second parameter) and reads the state before its decay:
+    s k S_(i-1) = (s / a) k S'. Queries are corrected before they get the length 1: q - d s k, where
+    d is the third parameter."""
     s, d = h.own[:, 1:2, None].sigmoid(), h.own[:, 2:, None]
-    keep = steps(h.gates[..., 1:], h)[1]
-    return delta_rule(q, k, v, keep, rate(h.gates[..., :1], h), h, s, d)
+    keep, b = steps(h.gates[..., 1:], h)[1], rate(h.gates[..., :1], h)
+    q, k = unit_query(q - d * s * k, h), unit(h.rotate(k))
+    return recurrence(q, k, b * v, keep, s / keep * k, b * k)
 
 
 def deltaproduct(q, k, v, h):
-    """Several rows for each position: only the first decays, and the last has the query, and the
-    key and value of the position. Gates of the others have a rate, a factor of v, and a key."""
-    b, gate, others = h.gates.split([1, 1, h.gates.shape[-1] - 2], -1)
-    others = others.unflatten(-1, (h.settings["steps-per-token"] - 1, 2 + k.shape[-1]))
-    rows = others.shape[-2] + 1
-    keys = torch.cat([others[..., 2:], h.rotate(k)[..., None, :]], -2)
-    values = torch.cat([others[..., 1:2] * v[..., None, :], v[..., None, :]], -2)
-    rates = rate(torch.cat([others[..., :1], b[..., None, :]], -2), h)
+    """Several rows for each position, with keys k and values v (B, H, rows, T, D): only the first
+    decays, and the last has the query. Gates are the rates of the rows, then the decay."""
+    rows = h.gates.shape[-1] - 1
+    if rows == 1:
+        k, v = k[:, :, None], v[:, :, None]
+    b, gate = h.gates.split([rows, 1], -1)
     keep = F.pad(steps(gate, h)[1], (0, rows - 1), value=1.0).flatten(2)[..., None]
-    k, v, b = (x.flatten(2, 3) for x in (unit(keys), values, rates))
-    q = unit(h.rotate(q)).repeat_interleave(rows, 2)
+    k, v = (x.transpose(2, 3).flatten(2, 3) for x in (unit(h.rotate(k)), v))
+    b = rate(b, h).flatten(2)[..., None]
+    q = unit_query(q, h).repeat_interleave(rows, 2)
     return recurrence(q, k, b * v, keep, k, b * k)[:, :, rows - 1 :: rows]
 
 
 def kda(q, k, v, h):
-    """The delta rule with a decay of each row, which is at least exp(-2.5); the last gate is b."""
-    keep = steps(h.gates[..., :-1], h)[1].clamp(min=math.exp(-2.5))
-    return delta_rule(q, k, v, keep, rate(h.gates[..., -1:], h), h)
+    """The delta rule with a decay of each row, which is at least exp(-2.5)."""
+    keep = steps(h.gates, h)[1].clamp(min=math.exp(-2.5))
+    return delta_rule(q, k, v, keep, rate(h.rates, h), h)
 
 
 def gdn2(q, k, v, h):
     """With a rate b of erasing for each feature of the key, and w of writing for each of the value:
     S_i = S' + k^T (w v - (b k) S')"""
-    gates, b, w = h.gates.chunk(3, -1)
-    keep, k = steps(gates, h)[1].clamp(min=math.exp(-2.5)), unit(h.rotate(k))
-    return recurrence(unit(h.rotate(q)), k, w.sigmoid() * v, keep, rate(b, h) * k, k)
+    b, w = h.rates.split([k.shape[-1], v.shape[-1]], -1)
+    keep, k = steps(h.gates, h)[1].clamp(min=math.exp(-2.5)), unit(h.rotate(k))
+    return recurrence(unit_query(q, h), k, w.sigmoid() * v, keep, rate(b, h) * k, k)
 
 
 def rwkv7(q, k, v, h):
     """The lookup reads the state before its decay: m is k times parameters, of length 1, and
     S_i = w S_(i-1) - (a m)^T (m S_(i-1)) + (k (1 + (a - 1) c))^T v"""
-    w, a = h.gates.sigmoid().chunk(2, -1)
+    w, a = h.gates.sigmoid(), h.rates.sigmoid()
     of_m, c = h.own[:, None].chunk(2, -1)
     keep, k = (-w / math.sqrt(math.e)).exp(), h.rotate(k)
     m = unit(k * of_m)
@@ -554,13 +558,20 @@ def rms_norm(x, epsilon=EPSILON):
     return x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt()
 
 
-def convolve(x, taps, residual):
-    """A causal convolution of each feature: h_t = sum of w_n x_(t - 3 + n). SiLU follows, or the
-    sum with x (residual). taps (4, features)"""
+def convolve(x, taps, form):
+    """A causal convolution of each feature: h_t = sum of w_n x_(t - 3 + n), alone (plain), with SiLU
+    behind it, or in a sum with x (residual). taps (4, features)"""
     count, length = len(taps), x.shape[1]
     before = F.pad(x, (0, 0, count - 1, 0))
     h = sum(taps[n] * before[:, n : n + length] for n in range(count))
-    return x + h if residual else F.silu(h)
+    return {"plain": h, "silu": F.silu(h), "residual": x + h}[form]
+
+
+def low_rank(inputs, rank, outputs, bias=True):
+    """Two linear layers in a row, or one without a rank; no layers without outputs."""
+    if not outputs:
+        return None, None
+    return Linear(inputs, rank, False) if rank else None, Linear(rank or inputs, outputs, bias)
 
 
 class Attention(nn.Module):
@@ -570,17 +581,23 @@ class Attention(nn.Module):
         super().__init__()
         width, heads = config.hidden_size, config.num_attention_heads
         layer, self.settings, self.heads = config.layers[index], config.linnet, heads
-        gates, own, bias = layer["gates"], layer["own"], self.settings["bias"]
+        self.layer, own, bias = layer, layer["own"], self.settings["bias"]
+        keys, values = heads * layer["key-width"], heads * layer["value-width"]
+        self.copies = layer["copies"]
+        self.widths = [keys, self.copies * keys, self.copies * values]
         self.kind = KINDS[layer["attn"]]
-        self.c_attn, self.c_proj = Linear(width, 3 * width, bias), Linear(width, width, bias)
-        self.conv = Weight(4, 3 * width) if layer["conv"] else None
-        self.gate_in = Linear(width, layer["gate-rank"], False) if layer["gate-rank"] else None
-        self.gate = Linear(layer["gate-rank"] or width, gates * heads) if gates else None
+        self.c_attn, self.c_proj = Linear(width, sum(self.widths), bias), Linear(values, width, bias)
+        self.conv = Weight(4, sum(self.widths)) if layer["conv"] != "no" else None
+        self.gate_in, self.gate = low_rank(width, layer["gate-rank"], layer["gates"] * heads)
+        self.rate_in, self.rate = low_rank(width, layer["rate-rank"], layer["rates"] * heads)
         self.own = parameter(heads, own) if own else None
-        self.norm = Weight(width) if layer["head-norm"] else None
-        self.qk_norm = Weight(2 * heads) if self.settings["qk-norm"] else None
+        self.norm = Weight(values) if layer["head-norm"] else None
+        self.qk_norm = Weight(2 * heads) if layer["qk-norm"] else None
         self.value_mix = parameter(1) if self.settings["value-residual"] and index > 0 else None
-        self.out_gate = Linear(width, width, False) if layer["out-gate"] else None
+        outputs = values if layer["out-gate"] != "no" else 0
+        self.out_gate_in, self.out_gate = low_rank(
+            width, layer["out-gate-rank"], outputs, layer["out-gate-bias"]
+        )
         self.channels, self.below = min(12, width), index / len(config.layers)
         self.head_gate = Weight(self.channels, heads) if self.settings["head-gate"] else None
 
@@ -588,16 +605,43 @@ class Attention(nn.Module):
         """(B, T, H n) to (B, H, T, n)"""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
+    def split_copies(self, x):
+        """(B, T, n H D) to (B, H, n, T, D); without n if that is 1"""
+        if self.copies == 1:
+            return self.split(x)
+        return x.unflatten(-1, (self.copies, self.heads, -1)).permute(0, 3, 2, 1, 4)
+
     def gates(self, u):
-        if self.gate is None:
-            return None
-        return self.split(self.gate(u if self.gate_in is None else self.gate_in(u)))
+        """The gates, and the rates."""
+        low = u if self.gate_in is None else self.gate_in(u)
+        gates = self.gate and self.split(self.gate(low.tanh() if self.layer["gate-tanh"] else low))
+        low = u if self.rate_in is None else self.rate_in(u)
+        return wide(gates), wide(self.rate and self.split(self.rate(low)))
+
+    def norm_and_gate(self, y, u):
+        """Of heads y (B, T, H, D), as (B, T, H D): a norm of each, or of all together, and the output
+        gate, behind the norm or before it."""
+        if self.out_gate is None:
+            gate = 1
+        else:
+            z = self.out_gate(u if self.out_gate_in is None else self.out_gate_in(u))
+            gate = z.sigmoid() if self.layer["out-gate"] == "sigmoid" else F.silu(z)
+        if self.norm is None:
+            return y.flatten(2) * gate
+        if not self.layer["norms-all-heads"]:
+            return rms_norm(y).flatten(2) * self.norm.weight * gate
+        if self.layer["gates-first"]:
+            return rms_norm(y.flatten(2) * gate) * self.norm.weight
+        return rms_norm(y.flatten(2)) * self.norm.weight * gate
 
     def around(self, u):
         positions = torch.arange(u.shape[1], device=u.device)
+        gates, rates = self.gates(u)
         return Heads(
             settings=self.settings,
-            gates=wide(self.gates(u)),
+            rotates=self.layer["rotates"],
+            gates=gates,
+            rates=rates,
             own=wide(self.own),
             i=positions[:, None],
             j=positions[None, :],
@@ -609,20 +653,19 @@ class Attention(nn.Module):
         """Returns the output, and the values of the first layer."""
         qkv = self.c_attn(u)
         if self.conv is not None:
-            qkv = convolve(qkv, self.conv.weight, self.settings["conv"] == "residual")
-        q, k, v = (self.split(x) for x in qkv.chunk(3, -1))
-        first_v = v if first_v is None else first_v
+            qkv = convolve(qkv, self.conv.weight, self.layer["conv"])
+        q, k, v = qkv.split(self.widths, -1)
+        q, k, v = self.split(q), self.split_copies(k), self.split_copies(v)
+        last = v if self.copies == 1 else v[:, :, -1]
+        first_v = last if first_v is None else first_v
         if self.value_mix is not None:
-            v = (1 - self.value_mix) * v + self.value_mix * first_v
+            last = (1 - self.value_mix) * last + self.value_mix * first_v
+            v = last if self.copies == 1 else torch.cat([v[:, :, :-1], last[:, :, None]], 2)
         if self.qk_norm is not None:
             q_gain, k_gain = self.qk_norm.weight.view(2, self.heads, 1, 1)
             q, k = q_gain * rms_norm(q), k_gain * rms_norm(k)
         y = self.kind(*(wide(x) for x in (q, k, v)), self.around(u)).to(u)
-        if self.norm is not None:
-            y = rms_norm(y) * self.norm.weight.view(self.heads, 1, -1)
-        y = y.transpose(1, 2).flatten(2)
-        if self.out_gate is not None:
-            y = y * F.silu(self.out_gate(u))
+        y = self.norm_and_gate(y.transpose(1, 2), u)
         if self.head_gate is not None:
             factors = 2 * (u[..., : self.channels] @ self.head_gate.weight).sigmoid()
             y = (y.unflatten(-1, (self.heads, -1)) * factors[..., None]).flatten(2)

@@ -4,25 +4,56 @@
 #include "src/math/team.h"
 #include "src/math/vector.h"
 
+static size_t share_of(WidthShare share, size_t dim)
+{
+    size_t width = share.parts ? (share.parts * dim + 2 * share.of - 1) / (2 * share.of) * 2
+                               : dim;
+    return share.most && share.most < width ? share.most : width;
+}
+
+size_t attention_key_width(const AttentionKind *kind, size_t dim)
+{
+    return share_of(kind->keys, dim);
+}
+
+size_t attention_value_width(const AttentionKind *kind, size_t dim)
+{
+    return share_of(kind->values, dim);
+}
+
+size_t attention_rank(size_t rank, const AttentionHead *head)
+{
+    return rank == RANK_OF_HEAD ? head->value_width : rank;
+}
+
+static size_t gate_count(const GateLayer *layer, const AttentionHead *head)
+{
+    return layer->count ? layer->count(head) : 0;
+}
+
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
                              size_t index)
 {
-    size_t all = sizes->heads * sizes->width;
+    size_t width = attention_key_width(kind, sizes->dim);
+    size_t value_width = attention_value_width(kind, sizes->dim);
     AttentionHead head = {.kind = kind,
                           .options = sizes->options,
                           .length = sizes->length,
-                          .width = sizes->width,
+                          .width = width,
+                          .value_width = value_width,
                           .index = index,
                           .heads = sizes->heads,
                           .layer = sizes->layer,
                           .layers = sizes->layers,
-                          .stride = 3 * all,
-                          .out_stride = all,
+                          .out_stride = sizes->heads * value_width,
                           .rotary = sizes->rotary,
                           .carries = sizes->carries,
                           .position = sizes->position,
                           .dropout = sizes->dropout};
-    head.gates_stride = kind->gates ? sizes->heads * kind->gates(&head) : 0;
+    head.copies = kind->copies ? kind->copies(&head) : 1;
+    head.stride = sizes->heads * (width + head.copies * (width + value_width));
+    head.gates_stride = sizes->heads * gate_count(&kind->gates, &head);
+    head.rates_stride = sizes->heads * gate_count(&kind->rates, &head);
     return head;
 }
 
@@ -41,6 +72,8 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
     rows.out += out;
     if (data->gates)
         rows.gates += first * head->gates_stride;
+    if (data->rates)
+        rows.rates += first * head->rates_stride;
     if (!data->dq)
         return rows;
     rows.dq += in;
@@ -49,6 +82,8 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
     rows.dout += out;
     if (data->dgates)
         rows.dgates += first * head->gates_stride;
+    if (data->drates)
+        rows.drates += first * head->rates_stride;
     return rows;
 }
 
@@ -70,11 +105,6 @@ void attention_rotated_copy(real *to, const real *x, size_t position, const Atte
     attention_rotate(to, position, head);
 }
 
-size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes)
-{
-    return attention_head(kind, sizes, 0).gates_stride;
-}
-
 static size_t param_count(const AttentionHead *head)
 {
     return head->kind->param_count ? head->kind->param_count(head) : 0;
@@ -93,7 +123,7 @@ typedef struct Job {
     void (*work)(const AttentionData *data, const AttentionHead *head);
     size_t length; /* rows of a sequence in the tensors */
     AttentionMemory each;
-    size_t params_each, dparams_each, gates_each;
+    size_t params_each, dparams_each, gates_each, rates_each;
     real *dparams_parts; /* (B, H, dparams_each) */
 } Job;
 
@@ -112,11 +142,12 @@ static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
     return (Job){.kind = kind,
                  .sizes = sizes,
                  .batch = batch,
-                 .each = apart(kind->memory(&head)),
+                 .each = apart(kind->engine->memory(&head)),
                  .params_each = param_count(&head),
                  .dparams_each = kind->params_random ? 0
                                                      : memory_whole_lines(param_count(&head)),
-                 .gates_each = head.gates_stride / sizes->heads};
+                 .gates_each = head.gates_stride / sizes->heads,
+                 .rates_each = head.rates_stride / sizes->heads};
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
@@ -141,16 +172,22 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
 {
     const AttentionBatch *batch = job->batch;
     size_t row = sequence * job->length, tile = sequence * job->sizes->heads + head->index;
-    size_t in = row * head->stride + head->index * head->width;
-    size_t out = row * head->out_stride + head->index * head->width;
+    size_t q = row * head->stride + head->index * head->width;
+    size_t k = q + head->heads * head->width;
+    size_t v = row * head->stride + (1 + head->copies) * head->heads * head->width +
+               head->index * head->value_width;
+    size_t out = row * head->out_stride + head->index * head->value_width;
     size_t gates = row * head->gates_stride + head->index * job->gates_each;
-    AttentionData data = {.q = batch->qkv + in,
-                          .k = batch->qkv + in + head->out_stride,
-                          .v = batch->qkv + in + 2 * head->out_stride,
+    size_t rates = row * head->rates_stride + head->index * job->rates_each;
+    AttentionData data = {.q = batch->qkv + q,
+                          .k = batch->qkv + k,
+                          .v = batch->qkv + v,
                           .out = batch->out + out,
                           .scratch = batch->scratch + worker * job->each.scratch};
     if (job->gates_each)
         data.gates = batch->gates + gates;
+    if (job->rates_each)
+        data.rates = batch->rates + rates;
     if (job->params_each)
         data.params = batch->params + head->index * job->params_each;
     if (batch->saved)
@@ -160,11 +197,13 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     if (!batch->dqkv)
         return data;
     data.dout = batch->dout + out;
-    data.dq = batch->dqkv + in;
-    data.dk = data.dq + head->out_stride;
-    data.dv = data.dk + head->out_stride;
+    data.dq = batch->dqkv + q;
+    data.dk = batch->dqkv + k;
+    data.dv = batch->dqkv + v;
     if (job->gates_each)
         data.dgates = batch->dgates + gates;
+    if (job->rates_each)
+        data.drates = batch->drates + rates;
     if (job->dparams_parts)
         data.dparams = job->dparams_parts + tile * job->dparams_each;
     return data;
@@ -191,7 +230,7 @@ void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
                        const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes, batch);
-    run(&job, sizes->length, kind->forward);
+    run(&job, sizes->length, kind->engine->forward);
 }
 
 void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
@@ -203,7 +242,7 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
         job.dparams_parts = batch->scratch + team_size() * job.each.scratch;
         vector_zero(job.dparams_parts, parts);
     }
-    run(&job, sizes->length, kind->backward);
+    run(&job, sizes->length, kind->engine->backward);
     for (size_t tile = 0; parts && tile < tiles; tile++)
         vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_each,
                           job.dparams_parts + tile * job.dparams_each, 1, job.params_each);
@@ -213,5 +252,5 @@ void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
                     const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes, batch);
-    run(&job, 1, kind->step);
+    run(&job, 1, kind->engine->step);
 }

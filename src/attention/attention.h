@@ -9,6 +9,7 @@
 #define LINNET_ATTENTION_H
 
 #include "src/layers/dropout.h"
+#include "src/layers/layernorm.h"
 
 typedef struct AttentionKind AttentionKind;
 
@@ -34,12 +35,15 @@ typedef struct AttentionHead {
     const AttentionKind *kind;
     const AttentionOptions *options;
     size_t length;        /* T positions */
-    size_t width;         /* D, the head dimension */
+    size_t width;         /* D, the dimension of queries and keys, */
+    size_t value_width;   /* and Dv, that of values and outputs */
+    size_t copies;        /* keys and values of a position: 1, or the steps of deltaproduct */
     size_t index, heads;  /* of the head in its layer, and how many that has */
     size_t layer, layers; /* of the layer in the model, and how many that has */
     size_t stride;        /* reals between positions of q, k and v, */
     size_t out_stride;    /* of the output, */
-    size_t gates_stride;  /* and of the gates */
+    size_t gates_stride;  /* of the gates */
+    size_t rates_stride;  /* and of the rates */
     const real *rotary;   /* (T, D) angles, for kinds that rotate their features; or NULL */
     bool carries;         /* the sequence continues from a state, data->carry, */
     size_t position;      /* which has read this many positions; in a step always */
@@ -47,20 +51,24 @@ typedef struct AttentionHead {
 } AttentionHead;
 
 /* The tensors a kind reads and writes; pointers are at the head's first position. Rows are
- * head->stride apart, those of the output head->out_stride, those of gates gates_stride. */
+ * head->stride apart, those of the output head->out_stride, those of gates and rates
+ * gates_stride and rates_stride. */
 typedef struct AttentionData {
-    const real *q, *k, *v; /* (T, D) */
-    const real *gates;     /* (T, kind->gates): outputs of a linear layer */
-    const real *params;    /* (kind->param_count) of the head */
-    real *out;             /* (T, D) read by backward */
-    real *saved;           /* (memory.saved) what forward saves for backward */
-    real *scratch;         /* (memory.scratch) */
+    /* (T, D), (T, D), (T, Dv). Further keys of a position follow heads * D reals apart, and
+     * further values heads * Dv. */
+    const real *q, *k, *v;
+    const real *gates;  /* (T, kind->gates.count): outputs of a linear layer, */
+    const real *rates;  /* (T, kind->rates.count): and of another */
+    const real *params; /* (kind->param_count) of the head */
+    real *out;          /* (T, Dv) read by backward */
+    real *saved;        /* (memory.saved) what forward saves for backward */
+    real *scratch;      /* (memory.scratch) */
     /* (memory.state) The state before the first position, replaced by the one after the last;
      * or NULL. */
     real *carry;
     /* backward only, NULL in forward: all are overwritten, except dparams, which accumulate */
-    const real *dout;                      /* (T, D) */
-    real *dq, *dk, *dv, *dgates, *dparams; /* as q, k, v, gates and params */
+    const real *dout;                               /* (T, Dv) */
+    real *dq, *dk, *dv, *dgates, *drates, *dparams; /* as q, k, v, gates, rates and params */
 } AttentionData;
 
 /* Whether the state may be carried from one context window to the next. */
@@ -76,8 +84,50 @@ typedef struct AttentionMemory {
     size_t saved, scratch, state;
 } AttentionMemory;
 
+/* The functions of a kind, which it often shares with others. */
+typedef struct AttentionEngine {
+    AttentionMemory (*memory)(const AttentionHead *head); /* enough for every head */
+    /* Floating-point operations of forward, counted on paper. */
+    double (*flop)(const AttentionHead *head);
+    void (*forward)(const AttentionData *data, const AttentionHead *head);
+    void (*backward)(const AttentionData *data, const AttentionHead *head);
+    /* Decodes head->position, after those before it, with its state in data->carry, which
+     * starts at zero. Rows of data and rotary are that position's. */
+    void (*step)(const AttentionData *data, const AttentionHead *head);
+    const struct Recurrence *recurrence; /* of the chunkwise form */
+} AttentionEngine;
+
+/* Numbers per position and head that a linear layer computes from the input of the attention
+ * layer, directly or with a low rank: through a bottleneck that all heads share. */
+typedef struct GateLayer {
+    size_t (*count)(
+        const AttentionHead *head); /* of the numbers; NULL: there is no such layer */
+    size_t rank;                    /* of the bottleneck; 0: none */
+    bool tanh;                      /* behind the bottleneck */
+    /* Initial biases; NULL: 0. */
+    void (*start)(real *bias, const AttentionHead *head, RandomKey key);
+} GateLayer;
+
+/* A rank that is the width of a head's values. */
+#define RANK_OF_HEAD SIZE_MAX
+
+/* The output gate, a linear layer whose outputs z multiply the heads' as silu(z) or sigmoid(z).
+ */
+typedef struct OutGate {
+    GateForm form;
+    size_t rank; /* of a bottleneck; 0: none */
+    bool bias;
+} OutGate;
+
+/* A width as a share of the head dimension C / H, or all of it if there are no parts; and its
+ * most, unless that is 0. */
+typedef struct WidthShare {
+    size_t parts, of, most;
+} WidthShare;
+
 struct AttentionKind {
     const char *name, *help;
+    const char *source;   /* authors, year, arXiv number; NULL: linnet's own */
     const char *cost;     /* per token, such as "D^2" or "T D" */
     const char *uses;     /* names of its own options, separated by blanks; or NULL */
     bool has_weights;     /* it has a weight per pair, which dropout can drop */
@@ -89,15 +139,21 @@ struct AttentionKind {
     bool knows_positions; /* without position encodings, which are off by default */
     bool finite_state;    /* decoding takes constant memory and time per token */
     AttentionCarry carry;
+    WidthShare keys, values;                     /* D and Dv */
+    size_t (*copies)(const AttentionHead *head); /* of keys and values; NULL: 1 */
+
+    /* The layer around the kind. */
     bool wants_convolution, wants_norm, wants_gate; /* by default */
+    bool plain_convolution; /* without an activation; otherwise SiLU follows it */
+    bool keeps_lengths;   /* of queries and keys, which QK-norm would take away: it has none */
+    bool norms_all_heads; /* together: the head norm is one of the whole width */
+    bool gates_first;     /* the output gate, before that norm */
+    OutGate out_gate;
+    GateLayer gates, rates;
 
-    AttentionMemory (*memory)(const AttentionHead *head); /* enough for every head */
-
-    /* Gates: numbers per position and head that a linear layer computes, with a bottleneck of
-     * gate_rank unless that is 0. start_gates sets its initial biases. */
-    size_t (*gates)(const AttentionHead *head); /* NULL: none */
-    size_t gate_rank;
-    void (*start_gates)(real *bias, const AttentionHead *head, RandomKey key);
+    /* How often it has changed what it computes; and the last change, since which version. */
+    size_t form;
+    const char *changed;
 
     /* Parameters of a head: how many, their initial values, and whether they are random and
      * not trained (then there is no dparams). */
@@ -105,18 +161,8 @@ struct AttentionKind {
     void (*start_params)(real *params, const AttentionHead *head, RandomKey key);
     bool params_random;
 
-    /* Floating-point operations of forward, counted on paper. */
-    double (*flop)(const AttentionHead *head);
-
-    void (*forward)(const AttentionData *data, const AttentionHead *head);
-    void (*backward)(const AttentionData *data, const AttentionHead *head);
-    /* Decodes head->position, after those before it, with its state in data->carry, which
-     * starts at zero. Rows of data and rotary are that position's. */
-    void (*step)(const AttentionData *data, const AttentionHead *head);
-
-    /* These describe the kind to the engine it uses. */
-    const struct Recurrence *recurrence;
-    const void *detail;
+    const AttentionEngine *engine;
+    const void *detail; /* describes the kind to its engine */
 };
 
 /* clang-format off */
@@ -150,7 +196,8 @@ void attention_rotated_copy(real *to /* (D) */, const real *x /* (D) */, size_t 
 
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
-    size_t batch, length, heads, width;
+    size_t batch, length, heads;
+    size_t dim; /* C / H, the head dimension of the model */
     size_t layer, layers;
     const AttentionOptions *options;
     const real *rotary; /* (T, D) or NULL */
@@ -159,12 +206,19 @@ typedef struct AttentionSizes {
     Dropout dropout;
 } AttentionSizes;
 
+/* The widths of a head's queries and keys, and of its values, for a head dimension: the kind's
+ * shares of it, rounded up to an even number, with which RoPE works. */
+size_t attention_key_width(const AttentionKind *kind, size_t dim);
+size_t attention_value_width(const AttentionKind *kind, size_t dim);
+
+/* The rank of a gate's bottleneck. */
+size_t attention_rank(size_t rank, const AttentionHead *head);
+
 /* The head at an index. */
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
                              size_t index);
 
-/* Totals over heads: gates per position, and parameters. */
-size_t attention_gates(const AttentionKind *kind, const AttentionSizes *sizes);
+/* Parameters of all heads. The strides of a head are the totals per position of the others. */
 size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes);
 
 /* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
@@ -173,18 +227,20 @@ AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes
 
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
-    const real *qkv;    /* (B*T, 3*H*D) */
-    const real *gates;  /* (B*T, attention_gates) */
+    const real *qkv;    /* (B*T, head.stride) */
+    const real *gates;  /* (B*T, head.gates_stride) */
+    const real *rates;  /* (B*T, head.rates_stride) */
     const real *params; /* (attention_param_count) */
-    real *out;          /* (B*T, H*D) */
+    real *out;          /* (B*T, head.out_stride) */
     real *saved;        /* (attention_memory.saved) */
     real *scratch;      /* (attention_memory.scratch) */
     /* (attention_memory.state) Decoding states, or states carried between windows; NULL:
      * windows start from zero. */
     real *states;
-    const real *dout; /* (B*T, H*D) */
-    real *dqkv;       /* (B*T, 3*H*D) */
-    real *dgates;     /* (B*T, attention_gates) */
+    const real *dout; /* (B*T, head.out_stride) */
+    real *dqkv;       /* (B*T, head.stride) */
+    real *dgates;     /* (B*T, head.gates_stride) */
+    real *drates;     /* (B*T, head.rates_stride) */
     real *dparams;    /* (attention_param_count) accumulates */
 } AttentionBatch;
 

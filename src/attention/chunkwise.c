@@ -111,48 +111,50 @@ typedef union Work {
 
 static size_t features_of(const AttentionHead *head)
 {
-    const Recurrence *recurrence = head->kind->recurrence;
+    const Recurrence *recurrence = head->kind->engine->recurrence;
     return recurrence->features ? recurrence->features(head) : head->width;
 }
 
 /* With an expansion a chunk has as many rows, and fewer positions. */
 static size_t rows_of_position(const AttentionHead *head)
 {
-    const ChunkExpansion *expansion = head->kind->recurrence->expansion;
+    const ChunkExpansion *expansion = head->kind->engine->recurrence->expansion;
     return expansion ? expansion->count(head) : 1;
 }
 
 static size_t chunk_positions(const AttentionHead *head)
 {
-    return head->kind->recurrence->chunk / rows_of_position(head);
+    return head->kind->engine->recurrence->chunk / rows_of_position(head);
 }
 
 /* Memory for the rows of a chunk. */
 static void lay_out_rows(Chunk *c, Arena *arena, const AttentionHead *head)
 {
-    const Recurrence *recurrence = head->kind->recurrence;
-    size_t all = 3 * head->width + recurrence->expansion->gates;
+    const Recurrence *recurrence = head->kind->engine->recurrence;
+    size_t all = 2 * head->width + head->value_width + recurrence->expansion->gates;
     ROWS_TAKE(arena, recurrence->chunk * all, &c->expanded, &c->dexpanded);
-    ROWS_TAKE(arena, recurrence->chunk * head->width, &c->out, &c->out_gradients);
+    ROWS_TAKE(arena, recurrence->chunk * head->value_width, &c->out, &c->out_gradients);
     c->inner = *head;
     c->inner.stride = c->inner.gates_stride = all;
-    c->inner.out_stride = head->width;
+    c->inner.out_stride = head->value_width;
     c->head = &c->inner;
 }
 
 static Chunk *lay_out(Work *work, Arena *arena, const AttentionHead *head)
 {
-    const Recurrence *recurrence = head->kind->recurrence;
+    const Recurrence *recurrence = head->kind->engine->recurrence;
     Chunk *c = &work->chunk;
     size_t chunk = recurrence->chunk;
     *c = (Chunk){.head = head,
                  .outer = head,
                  .each = rows_of_position(head),
                  .width = head->width,
+                 .value_width = head->value_width,
                  .features = features_of(head)};
     if (recurrence->expansion)
         lay_out_rows(c, arena, head);
-    c->state_reals = c->features * (c->width + recurrence->sums);
+    size_t row = c->features > c->value_width ? c->features : c->value_width;
+    c->state_reals = c->features * c->value_width + recurrence->sums * row;
     c->p.stride = c->a.stride = chunk;
     ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
     ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
@@ -170,7 +172,7 @@ static Chunk *lay_out_scratch(Work *work, const AttentionData *data, const Atten
 
 static size_t span_positions(const AttentionHead *head)
 {
-    return chunk_positions(head) * head->kind->recurrence->span;
+    return chunk_positions(head) * head->kind->engine->recurrence->span;
 }
 
 static size_t span_count(const AttentionHead *head)
@@ -181,7 +183,7 @@ static size_t span_count(const AttentionHead *head)
 /* Rows are saved before the states. */
 static size_t saved_rows(const AttentionHead *head)
 {
-    return head->kind->recurrence->saves_row ? head->length : 0;
+    return head->kind->engine->recurrence->saves_row ? head->length : 0;
 }
 
 /* The state at the start of the sequence is saved only if it can differ from zero. */
@@ -193,8 +195,8 @@ AttentionMemory chunkwise_memory(const AttentionHead *head)
     size_t states = span_count(head) - (head->carries ? 0 : 1);
     return (AttentionMemory){.saved = saved_rows(head) + states * state,
                              .scratch = arena_used_reals(&arena),
-                             .state = state +
-                                      features_of(head) * head->kind->recurrence->step_rows};
+                             .state = state + features_of(head) *
+                                                  head->kind->engine->recurrence->step_rows};
 }
 
 static real *saved_state(const Chunk *c, const AttentionData *data, size_t span)
@@ -214,22 +216,21 @@ static size_t rows_at(const AttentionHead *head, size_t start)
 /* The tensors of the rows. */
 static AttentionData rows_data(const Chunk *c)
 {
-    size_t width = c->width;
+    size_t k = c->width, v = k + c->width, gates = v + c->value_width;
     const real *rows = c->expanded;
     real *d = c->dexpanded;
-    AttentionData data = {.q = rows, .k = rows + width, .v = rows + 2 * width, .dq = d};
-    data.gates = rows + 3 * width;
-    data.dk = d + width, data.dv = d + 2 * width, data.dgates = d + 3 * width;
+    AttentionData data = {.q = rows, .k = rows + k, .v = rows + v, .gates = rows + gates};
+    data.dq = d, data.dk = d + k, data.dv = d + v, data.dgates = d + gates;
     data.params = c->positions.params, data.dparams = c->positions.dparams;
     data.out = c->out, data.dout = c->out_gradients;
     return data;
 }
 
-/* Replaces the positions by their rows, before load(). */
+/* Replaces the positions by their rows, before prepare(). */
 static void expand(Chunk *c)
 {
-    const ChunkExpansion *expansion = c->outer->kind->recurrence->expansion;
-    size_t width = c->width, last = c->each - 1;
+    const ChunkExpansion *expansion = c->outer->kind->engine->recurrence->expansion;
+    size_t width = c->value_width, last = c->each - 1;
     c->positions = c->data;
     for (size_t i = 0; i < c->rows; i++) {
         const AttentionData from = attention_rows(&c->positions, i, c->outer);
@@ -246,10 +247,10 @@ static void expand(Chunk *c)
     c->next_rows = 0; /* nothing to prefetch */
 }
 
-/* After read(): the outputs of last rows. */
+/* After forward(): the outputs of last rows. */
 static void collect_outputs(const Chunk *c)
 {
-    size_t width = c->width;
+    size_t width = c->value_width;
     for (size_t i = 0; c->head != c->outer && i < c->rows / c->each; i++)
         memcpy(c->positions.out + i * c->outer->out_stride,
                c->out + ((i + 1) * c->each - 1) * width, width * sizeof(real));
@@ -258,7 +259,7 @@ static void collect_outputs(const Chunk *c)
 /* After backward(). */
 static void collect_gradients(const Chunk *c)
 {
-    const ChunkExpansion *expansion = c->outer->kind->recurrence->expansion;
+    const ChunkExpansion *expansion = c->outer->kind->engine->recurrence->expansion;
     for (size_t row = c->rows; expansion && row-- > 0;) {
         AttentionData to = attention_rows(&c->positions, row / c->each, c->outer);
         expansion->backward(c->dexpanded + row * c->inner.stride, &to, row % c->each, c->outer);
@@ -281,7 +282,7 @@ static void move_to(Chunk *c, const AttentionData *data, size_t start, size_t sl
     c->state = c->states + slot * c->state_reals;
     c->state_is_zero = start == 0 && !head->carries;
     c->is_last = start + c->rows == head->length;
-    if (head->kind->recurrence->expansion)
+    if (head->kind->engine->recurrence->expansion)
         expand(c);
     c->p.rows = c->a.rows = c->rows;
     c->v = plain(c->data.v, c->head->stride);
@@ -303,7 +304,7 @@ static void move_downwards(Chunk *c, const AttentionData *data, size_t start, si
 
 void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
 {
-    const Recurrence *recurrence = head->kind->recurrence;
+    const Recurrence *recurrence = head->kind->engine->recurrence;
     Work work;
     Chunk *c = lay_out_scratch(&work, data, head);
     size_t bytes = c->state_reals * sizeof(real), span = span_positions(head);
@@ -315,11 +316,11 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
         move_upwards(c, data, start, 0);
         if (start % span == 0 && !c->state_is_zero)
             memcpy(saved_state(c, data, start / span), c->state, bytes);
-        recurrence->load(c);
-        recurrence->read(c);
+        recurrence->prepare(c);
+        recurrence->forward(c);
         collect_outputs(c);
         if (head->carries || !c->is_last)
-            recurrence->advance(c, c->state);
+            recurrence->update_state(c, c->state);
     }
     if (head->carries)
         memcpy(data->carry, c->states, bytes);
@@ -330,19 +331,19 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
 /* Recomputes the states at the starts of a span's chunks from the first one. */
 static void recompute_states(Chunk *c, const AttentionData *data, size_t first, size_t chunks)
 {
-    const Recurrence *recurrence = c->outer->kind->recurrence;
+    const Recurrence *recurrence = c->outer->kind->engine->recurrence;
     size_t size = c->state_reals, chunk = chunk_positions(c->outer);
     for (size_t slot = 0; slot + 1 < chunks; slot++) {
         move_upwards(c, data, first + slot * chunk, slot);
-        recurrence->load(c);
+        recurrence->prepare(c);
         memcpy(c->state + size, c->state, size * sizeof(real));
-        recurrence->advance(c, c->state + size);
+        recurrence->update_state(c, c->state + size);
     }
 }
 
 static void span_backward(Chunk *c, const AttentionData *data, size_t first)
 {
-    const Recurrence *recurrence = c->outer->kind->recurrence;
+    const Recurrence *recurrence = c->outer->kind->engine->recurrence;
     size_t left = c->outer->length - first, chunk = chunk_positions(c->outer);
     size_t chunks = (left + chunk - 1) / chunk;
     if (chunks > recurrence->span)
@@ -351,7 +352,7 @@ static void span_backward(Chunk *c, const AttentionData *data, size_t first)
     for (size_t slot = chunks; slot-- > 0;) {
         move_downwards(c, data, first + slot * chunk, slot);
         c->slot_filled = slot + 1 < chunks;
-        recurrence->load(c);
+        recurrence->prepare(c);
         recurrence->backward(c, c->dstate);
         collect_gradients(c);
     }
@@ -386,7 +387,7 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     for (size_t row = 0; row < c->each; row++) {
         c->data = attention_rows(&rows, row, c->head);
         c->v = plain(c->data.v, c->head->stride);
-        head->kind->recurrence->step(c);
+        head->kind->engine->recurrence->step(c);
     }
     c->rows = c->each;
     collect_outputs(c);

@@ -2,14 +2,15 @@
  * pairs inside a chunk by matrix products, everything before it through the state.
  *
  * chunkwise.c is the driver of all such kinds: it walks over the chunks, owns their memory and
- * that of the states, and decides what is saved. A Recurrence is the mathematics of one chunk.
- * A kind's table row contains CHUNKWISE_KIND(its Recurrence).
+ * that of the states, and decides what is saved. A Recurrence is the mathematics of one chunk;
+ * the engine of a kind is CHUNKWISE_ENGINE(its Recurrence, its count of operations).
  *
  * Forward saves the state at the start of each span of chunks; a state known to be zero is not
  * saved. Backward goes from the last span to the first and recomputes the states inside a span,
  * which costs less than fetching them from main memory.
  *
- * D is the head dimension, F the number of features of a row of q or k. */
+ * D is the dimension of queries and keys, Dv of values, F the number of features of a row of q
+ * or k. */
 #ifndef LINNET_CHUNKWISE_H
 #define LINNET_CHUNKWISE_H
 
@@ -49,8 +50,7 @@ typedef struct ChunkExpansion {
     /* Computes a row from the inputs of its position, the first in data. The output of a
      * position is that of its last row. */
     void (*load)(real *row, const AttentionData *data, size_t index, const AttentionHead *head);
-    /* From the gradients of a row to those of the inputs: that of the last row comes first and
-     * sets them, the others add to them. */
+    /* From the gradients of a row to those of the inputs that it was loaded from. */
     void (*backward)(const real *drow, const AttentionData *data, size_t index,
                      const AttentionHead *head);
 } ChunkExpansion;
@@ -59,17 +59,17 @@ typedef struct ChunkExpansion {
  * the data are those of the rows. */
 typedef struct Chunk {
     const AttentionHead *head;
-    size_t width, features; /* D and F */
-    AttentionData data;     /* pointers are at the chunk's first position */
-    Factor v, dout;         /* (rows, D) of these */
-    size_t start, rows;     /* its first position, and how many it has */
-    ptrdiff_t ahead;        /* positions from here to the chunk that is processed next, */
-    size_t next_rows;       /* and how many that has */
-    size_t slot;            /* backward: its index in the span */
-    bool slot_filled;       /* backward: its slot still holds what load() left there */
-    real *state;            /* (F, D), then the sums, at its start */
-    bool state_is_zero;     /* that state is zero */
-    bool is_last;           /* nothing reads the state at its end: the gradient is zero */
+    size_t width, value_width, features; /* D, Dv and F */
+    AttentionData data;                  /* pointers are at the chunk's first position */
+    Factor v, dout;                      /* (rows, Dv) of these */
+    size_t start, rows;                  /* its first position, and how many it has */
+    ptrdiff_t ahead;    /* positions from here to the chunk that is processed next, */
+    size_t next_rows;   /* and how many that has */
+    size_t slot;        /* backward: its index in the span */
+    bool slot_filled;   /* backward: its slot still holds what prepare() left there */
+    real *state;        /* (F, Dv), then the sums, at its start */
+    bool state_is_zero; /* that state is zero */
+    bool is_last;       /* nothing reads the state at its end: the gradient is zero */
 
     /* memory for any use */
     real *q, *k;   /* (rows, F) */
@@ -79,8 +79,8 @@ typedef struct Chunk {
     const AttentionHead *outer; /* the head of the positions */
     size_t each;                /* rows of a position */
     AttentionHead inner;        /* with an expansion: the head of the rows, */
-    real *expanded, *dexpanded; /* (rows, 3 D + gates) its rows and their gradients, */
-    real *out, *out_gradients;  /* (rows, D) the outputs of all, and their gradients, */
+    real *expanded, *dexpanded; /* (rows, 2 D + Dv + gates) its rows and their gradients, */
+    real *out, *out_gradients;  /* (rows, Dv) the outputs of all, and their gradients, */
     AttentionData positions;    /* and the tensors of the chunk's positions */
     size_t state_reals;
     real *states; /* (span, state_reals) at the starts of a span's chunks */
@@ -94,19 +94,19 @@ enum { CHUNKWISE_MOST = 2048 };
 typedef struct Recurrence {
     size_t chunk, span;                            /* positions of a chunk, chunks of a span */
     size_t (*features)(const AttentionHead *head); /* NULL: D */
-    size_t sums;      /* rows of F numbers that follow the (F, D) in the state, */
+    size_t sums;      /* rows of F or Dv numbers that follow the (F, Dv) in the state, */
     size_t step_rows; /* and then rows that only step() has */
     bool saves_row;   /* one number per position is saved besides the states: data.saved */
     const ChunkExpansion *expansion; /* NULL: a row is a position */
 
     /* Fills the rest of the struct. While the arena measures, its base is NULL. */
     void (*lay_out)(void *work, Arena *arena);
-    /* Loads what advance(), read() and backward() need. */
-    void (*load)(void *work);
+    /* Loads what the following need. */
+    void (*prepare)(void *work);
     /* Computes the outputs of the chunk. */
-    void (*read)(void *work);
+    void (*forward)(void *work);
     /* Takes a state from the chunk's start to its end. */
-    void (*advance)(void *work, real *state);
+    void (*update_state)(void *work, real *state);
     /* Computes the gradients of the chunk's inputs, and takes that of the state from the
      * chunk's end to its start. */
     void (*backward)(void *work, real *dstate);
@@ -120,9 +120,12 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head);
 void chunkwise_backward(const AttentionData *data, const AttentionHead *head);
 void chunkwise_step(const AttentionData *data, const AttentionHead *head);
 
-#define CHUNKWISE_KIND(its_recurrence)                                                 \
-    .recurrence = &(its_recurrence), .finite_state = true, .memory = chunkwise_memory, \
-    .forward = chunkwise_forward, .backward = chunkwise_backward, .step = chunkwise_step
+#define CHUNKWISE_ENGINE(its_recurrence, its_flop)                                \
+    {                                                                             \
+        .memory = chunkwise_memory, .forward = chunkwise_forward,                 \
+        .backward = chunkwise_backward, .step = chunkwise_step, .flop = its_flop, \
+        .recurrence = &(its_recurrence)                                           \
+    }
 
 /* Prefetches row i of the next chunk, where x is the first row of this one. Without the
  * attribute gcc takes the function for one without effect and drops the calls. */

@@ -1,4 +1,5 @@
-/* Linear attention with a decaying state, and the delta rule. The state S is a D by D matrix:
+/* Linear attention with a decaying state, and the delta rule. The state S is a matrix with
+ * a row for each feature of the keys and a column for each of the values:
  *
  *   S_i = a_i S_(i-1) + k_i^T u_i,    o_i = q_i S_i
  *
@@ -6,10 +7,13 @@
  * gate. The written value u_i is v_i; with the delta rule it is the difference between v_i and
  * what the state already stores under the key, times a learned rate b_i:
  *
- *   u_i = b_i (v_i - s k_i a_i S_(i-1)),    b_i = sigmoid(gate) or twice that
- *   o_i = (q_i - d s k_i) S_i
+ *   u_i = b_i (v_i - k_i a_i S_(i-1)),    b_i = sigmoid(gate) or twice that
  *
- * where s is 1 and d is 0 unless the kind has feedback: then both are parameters of the head.
+ * A kind with feedback looks up s k_i, in the state before its decay,
+ *
+ *   u_i = b_i (v_i - s k_i S_(i-1)),    q_i = unit(q - d s k)
+ *
+ * where s and d are parameters of the head; otherwise s is 1 and d is 0.
  *
  * The chunkwise form, with chunks of 64 positions: W_ij is the product of the decays after j up
  * to i (1 on the diagonal, 0 above it), F_i that of the decays from the chunk's start up to i,
@@ -19,7 +23,8 @@
  *              P = tril(Q K^T) W      O = P U + F (Q S)       S = F_last S + (R K)^T U
  *
  * A vector before a matrix multiplies its rows; W multiplies entry by entry. U solves a
- * triangular system because each position sees what the earlier ones have written.
+ * triangular system because each position sees what the earlier ones have written. With
+ * feedback the F and W of the second line are those of the position before: F_(i-1), W_(i-1)j.
  *
  *   backward:  dK = R (U dS^T)        dU = P^T dO + R (K dS)        dS = F_last dS
  *              A = tril(dO U^T) W     dQ = A K + F (dO S^T)
@@ -38,7 +43,8 @@
  *
  *   dlog a_i = <S, dS> at the chunk's end + sum over j >= i of (q.dq + k.dk' - k.dk)_j
  *
- * where q is the corrected query. decay.h says what step sizes change.
+ * where q is the unit query that position i reads with; with feedback k.dk' of position j
+ * counts for i < j only. decay.h says what step sizes change.
  *
  * These kinds are the case of rowwise.c in which all features fade alike, but an engine of
  * their own pays: one factor for a pair instead of one for each feature needs no exponentials
@@ -64,21 +70,23 @@ typedef struct Decay {
     real *beta, beta_limit; /* (rows), and their limit */
     real strength;          /* s */
     real correction;        /* d s */
+    real *corrected;        /* (rows, D) q - d s k, with feedback */
     real *raw, *g;          /* (rows) the decays' gates; their log decays, or the gradient */
     real *decay;            /* (rows) a_i: the share of the state that position i keeps */
     real *from_start;       /* (rows) F_i */
+    real *lookup_start;     /* (rows) the F of lookups: F_i, or F_(i-1) with feedback */
     real *to_end;           /* (rows) R_i */
     real *between;          /* (rows, CHUNK) W_ij, 0 for later j */
-    real *scaled;           /* (rows, D) rows times factors */
+    real *scaled;           /* (rows, D) keys or queries times factors */
     Factor u;               /* what is written: the values, or, with the delta rule, */
-    real *writings, *write; /* (rows, D) these: of every chunk of a span, and of this one */
+    real *writings, *write; /* (rows, Dv) these: of every chunk of a span, and of this one */
     Steps steps;            /* if the kind has them */
     const real *start;      /* the state that the chunk's positions read */
     real *triangles;        /* L of every chunk of a span, */
     Triangle l;             /* and of this one */
 
     /* backward only */
-    real *e, *dk_read; /* (rows, D) E and dK' */
+    real *e, *dk_read; /* (rows, Dv) E, (rows, D) dK' */
     real kept;         /* <S, dS> at the chunk's end */
 } Decay;
 _Static_assert(sizeof(Decay) <= CHUNKWISE_MOST, "the driver has room for it");
@@ -108,21 +116,26 @@ static void load_between(const Decay *c, size_t rows)
 static void load_ends(const Decay *c)
 {
     real product = 1;
-    for (size_t i = 0; i < c->at.rows; i++)
+    for (size_t i = 0; i < c->at.rows; i++) {
+        if (c->rule->feedback)
+            c->lookup_start[i] = product;
         c->from_start[i] = product = vector_clean(product * c->decay[i]);
+    }
     product = 1;
     for (size_t i = c->at.rows; i-- > 0; product = vector_clean(product * c->decay[i]))
         c->to_end[i] = product;
 }
 
-/* M = M W, entry by entry. A row goes on to the end of its cache line, where W is zero and M is
- * finite or will not be read. */
-static void weigh(const Decay *c, Triangle m)
+/* M = M W, entry by entry; a row of lookups that come before the decay has the W of the row
+ * before. A row goes on to the end of its cache line, where W is zero and M is finite or will
+ * not be read. */
+static void weigh(const Decay *c, Triangle m, bool lookups)
 {
     enum { LINE = 16 };
-    for (size_t i = 0; i < m.rows; i++) {
+    const size_t lag = lookups && c->rule->feedback ? 1 : 0;
+    for (size_t i = lag; i < m.rows; i++) {
         real *restrict row = m.at + i * CHUNK;
-        const real *restrict between = c->between + i * CHUNK;
+        const real *restrict between = c->between + (i - lag) * CHUNK;
         for (size_t j = 0; j < (i / LINE + 1) * LINE; j++)
             row[j] *= between[j];
     }
@@ -145,16 +158,22 @@ static void lay_out(void *work, Arena *arena)
 {
     Decay *c = work;
     const Chunk at = c->at;
-    size_t block = CHUNK * at.width;
+    size_t block = CHUNK * at.width, of_values = CHUNK * at.value_width;
     *c = (Decay){.at = at, .rule = at.head->kind->detail};
     c->beta_limit = at.head->options->negative_eigenvalues ? 2 : 1;
     ROWS_TAKE(arena, CHUNK, &c->q_unit, &c->k_unit, &c->beta, &c->raw, &c->g);
     ROWS_TAKE(arena, CHUNK, &c->decay, &c->from_start, &c->to_end);
+    c->lookup_start = c->from_start;
+    if (c->rule->feedback) {
+        c->lookup_start = arena_reals(arena, CHUNK);
+        c->corrected = arena_reals(arena, block);
+    }
     c->between = arena_reals(arena, (size_t)CHUNK * CHUNK);
     c->scaled = arena_reals(arena, block);
     if (c->rule->delta) {
-        ROWS_TAKE(arena, block, &c->e, &c->dk_read);
-        c->writings = arena_reals(arena, SPAN * block);
+        c->e = arena_reals(arena, of_values);
+        c->dk_read = arena_reals(arena, block);
+        c->writings = arena_reals(arena, SPAN * of_values);
         c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
     }
     if (c->rule->steps)
@@ -165,30 +184,42 @@ static void lay_out(void *work, Arena *arena)
 
 static void place_writing(Decay *c)
 {
-    size_t width = c->at.width, slot = c->at.slot;
+    size_t slot = c->at.slot;
     c->u = c->at.v;
     if (!c->rule->delta)
         return;
-    c->write = c->writings + slot * CHUNK * width;
-    c->u = plain(c->write, width);
+    c->write = c->writings + slot * CHUNK * c->at.value_width;
+    c->u = plain(c->write, c->at.value_width);
     c->l = (Triangle){c->triangles + slot * CHUNK * CHUNK, c->at.rows, CHUNK};
 }
 
 /* --- queries and keys --- */
 
-/* The chunk's rows of q or k times a scale; for the delta rule each is normalised instead. */
-static void load_rows(real *restrict to, real *restrict units, const real *x, real scale,
-                      const Decay *c)
+/* The models with step sizes add d v to outputs that are not scaled. */
+static real query_scale(const Decay *c)
 {
-    size_t width = c->at.width, stride = c->at.head->stride;
+    return c->rule->steps ? 1 : attention_scale(c->at.head);
+}
+
+/* The chunk's rows of q or k times a scale; for the delta rule each is normalised before. */
+static void load_rows(real *restrict to, real *restrict units, const real *x, size_t stride,
+                      real scale, const Decay *c)
+{
+    size_t width = c->at.width;
     for (size_t i = 0; i < c->at.rows; i++) {
         const real *from = x + i * stride;
         chunk_fetch_next(&c->at, x, stride, i);
-        if (c->rule->delta)
-            scale = units[i] = row_unit(from, width);
+        units[i] = c->rule->delta ? row_unit(from, width) : 1;
         for (size_t j = 0; j < width; j++)
-            to[i * width + j] = from[j] * scale;
+            to[i * width + j] = from[j] * (scale * units[i]);
     }
+}
+
+/* The queries before they are normalised. */
+static const real *raw_queries(const Decay *c, size_t *stride)
+{
+    *stride = c->rule->feedback ? c->at.width : c->at.head->stride;
+    return c->rule->feedback ? c->corrected : c->at.data.q;
 }
 
 /* --- gates and decays --- */
@@ -232,12 +263,24 @@ static void load_gates(Decay *c)
 
 /* --- products --- */
 
-/* Y = f (X M), where M is a state or its gradient and may be known to be zero. */
-static void multiply_state(real *y, size_t y_stride, Factor x, Factor m, bool zero,
-                           const real *factors, const Decay *c)
+/* Y = f (X M), where M is a state or its gradient and may be known to be zero; X are rows of
+ * keys, and Y of values. */
+static void read_rows(real *y, size_t y_stride, const real *x, const real *m, bool zero,
+                      const real *factors, const Decay *c)
 {
-    size_t width = c->at.width;
-    chunk_product(zero, c->at.rows, width, width, x, m, y, y_stride);
+    size_t width = c->at.width, of_values = c->at.value_width;
+    chunk_product(zero, c->at.rows, of_values, width, plain(x, width), plain(m, of_values), y,
+                  y_stride);
+    if (!zero)
+        rows_scale(y, y_stride, factors, c->at.rows, of_values);
+}
+
+/* Y = f (X M^T): X are rows of values, and Y of keys. */
+static void read_keys(real *y, size_t y_stride, Factor x, const real *m, bool zero,
+                      const real *factors, const Decay *c)
+{
+    size_t width = c->at.width, of_values = c->at.value_width;
+    chunk_product(zero, c->at.rows, width, of_values, x, transposed(m, of_values), y, y_stride);
     if (!zero)
         rows_scale(y, y_stride, factors, c->at.rows, width);
 }
@@ -245,10 +288,11 @@ static void multiply_state(real *y, size_t y_stride, Factor x, Factor m, bool ze
 /* M += (f X)^T Y */
 static void add_products(real *m, const real *factors, const real *x, Factor y, const Decay *c)
 {
-    size_t width = c->at.width;
+    size_t width = c->at.width, of_values = c->at.value_width;
     memcpy(c->scaled, x, c->at.rows * width * sizeof *x);
     rows_scale(c->scaled, width, factors, c->at.rows, width);
-    gemm(width, width, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
+    gemm(width, of_values, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m,
+         of_values);
 }
 
 /* The share of a state that is left after the whole chunk. */
@@ -260,7 +304,7 @@ static real whole_decay(const Decay *c)
 static void fade_state(real *state, const Decay *c)
 {
     real decay = whole_decay(c);
-    for (size_t i = 0; i < c->at.width * c->at.width; i++)
+    for (size_t i = 0; i < c->at.width * c->at.value_width; i++)
         state[i] *= decay;
 }
 
@@ -271,7 +315,7 @@ static void score_queries(const Decay *c)
 {
     size_t width = c->at.width;
     triangle_product(c->at.p, plain(c->at.q, width), plain(c->at.k, width), width);
-    weigh(c, c->at.p);
+    weigh(c, c->at.p, false);
     for (size_t i = 0; c->rule->steps && i < c->at.rows; i++)
         c->at.p.at[i * CHUNK + i] = c->steps.current[i] * vector_dot(c->at.q + i * width,
                                                                      c->steps.keys + i * width,
@@ -281,29 +325,29 @@ static void score_queries(const Decay *c)
 /* Computes what the delta rule writes. */
 static void compute_writing(Decay *c)
 {
-    size_t width = c->at.width, stride = c->at.head->stride;
+    size_t width = c->at.width, of_values = c->at.value_width, stride = c->at.head->stride;
     const real *v = c->at.data.v;
     real *u = c->write;
     Factor k = plain(c->at.k, width);
     /* L = b s stril(K K^T) W */
     triangle_product(c->l, k, k, width);
-    weigh(c, c->l);
+    weigh(c, c->l, true);
     rows_scale(c->l.at, CHUNK, c->beta, c->at.rows, CHUNK);
     for (size_t i = 0; c->strength != 1 && i < c->at.rows * CHUNK; i++)
         c->l.at[i] *= c->strength;
     /* (I + L) U = b (V - s F (K S)) */
-    multiply_state(u, width, k, plain(c->start, width), c->at.state_is_zero, c->from_start, c);
+    read_rows(u, of_values, c->at.k, c->start, c->at.state_is_zero, c->lookup_start, c);
     for (size_t i = 0; i < c->at.rows; i++)
-        for (size_t j = 0; j < width; j++)
-            u[i * width + j] = c->beta[i] *
-                               (v[i * stride + j] - c->strength * u[i * width + j]);
-    triangle_solve(c->l, u, width, width);
+        for (size_t j = 0; j < of_values; j++)
+            u[i * of_values + j] = c->beta[i] *
+                                   (v[i * stride + j] - c->strength * u[i * of_values + j]);
+    triangle_solve(c->l, u, of_values, of_values);
 }
 
 static void load_keys(Decay *c)
 {
     place_writing(c);
-    load_rows(c->at.k, c->k_unit, c->at.data.k, 1, c);
+    load_rows(c->at.k, c->k_unit, c->at.data.k, c->at.head->stride, 1, c);
     load_gates(c);
     if (c->rule->steps)
         steps_load_keys(&c->steps, &c->at);
@@ -311,7 +355,7 @@ static void load_keys(Decay *c)
 }
 
 /* All but the queries. What the delta rule writes stays in its slot. */
-static void load(void *work)
+static void prepare(void *work)
 {
     Decay *c = work;
     load_keys(c);
@@ -321,11 +365,16 @@ static void load(void *work)
 
 static void load_queries(Decay *c)
 {
-    load_rows(c->at.q, c->q_unit, c->at.data.q, attention_scale(c->at.head), c);
+    size_t stride, of_inputs = c->at.head->stride;
+    const real *q = raw_queries(c, &stride);
+    for (size_t i = 0; c->rule->feedback && i < c->at.rows; i++) {
+        real *restrict row = c->corrected + i * c->at.width;
+        memcpy(row, c->at.data.q + i * of_inputs, c->at.width * sizeof *row);
+        vector_add_scaled(row, c->at.data.k + i * of_inputs, -c->correction, c->at.width);
+    }
+    load_rows(c->at.q, c->q_unit, q, stride, query_scale(c), c);
     if (c->rule->steps)
         steps_rotate(&c->steps, &c->at, c->at.q, c->at.width, false);
-    if (c->rule->feedback)
-        vector_add_scaled(c->at.q, c->at.k, -c->correction, c->at.rows * c->at.width);
 }
 
 /* With the trapezoid rule, positions read a state that differs from the one carried. */
@@ -333,12 +382,12 @@ static void replace_start(const Decay *c, real *state)
 {
     if (!c->steps.state)
         return;
-    memcpy(state, c->steps.state, c->at.width * c->at.width * sizeof *state);
+    memcpy(state, c->steps.state, c->at.width * c->at.value_width * sizeof *state);
     steps_end(&c->steps, &c->at, state);
 }
 
 /* S = F_last S + (R K)^T U */
-static void advance(void *work, real *state)
+static void update_state(void *work, real *state)
 {
     const Decay *c = work;
     replace_start(c, state);
@@ -352,21 +401,19 @@ static void skip(const Decay *c)
     for (size_t i = 0; c->rule->steps && i < c->at.rows; i++)
         vector_add_scaled(c->at.data.out + i * c->at.head->out_stride,
                           c->at.data.v + i * c->at.head->stride, c->at.data.params[DECAY_SKIP],
-                          c->at.width);
+                          c->at.value_width);
 }
 
-static void read_state(void *work)
+static void forward(void *work)
 {
     Decay *c = work;
-    size_t width = c->at.width, stride = c->at.head->out_stride;
+    size_t stride = c->at.head->out_stride;
     real *out = c->at.data.out;
-    Factor q = plain(c->at.q, width);
     load_queries(c);
     score_queries(c);
     /* O = F (Q S) + P U */
-    multiply_state(out, stride, q, plain(c->start, width), c->at.state_is_zero, c->from_start,
-                   c);
-    triangle_add(out, stride, c->at.p, c->u, width);
+    read_rows(out, stride, c->at.q, c->start, c->at.state_is_zero, c->from_start, c);
+    triangle_add(out, stride, c->at.p, c->u, c->at.value_width);
     skip(c);
 }
 
@@ -375,17 +422,16 @@ static void read_state(void *work)
 /* dK = R (U dS^T)    dU = R (K dS) + P^T dO    dS = F_last dS;    dV holds dU. */
 static void write_backward(Decay *c, real *ds)
 {
-    size_t width = c->at.width, stride = c->at.head->stride;
+    size_t width = c->at.width, of_values = c->at.value_width, stride = c->at.head->stride;
     bool is_last = c->at.is_last;
-    Factor k = plain(c->at.k, width);
-    multiply_state(c->at.data.dk, stride, c->u, transposed(ds, width), is_last, c->to_end, c);
-    multiply_state(c->at.data.dv, stride, k, plain(ds, width), is_last, c->to_end, c);
+    read_keys(c->at.data.dk, stride, c->u, ds, is_last, c->to_end, c);
+    read_rows(c->at.data.dv, stride, c->at.k, ds, is_last, c->to_end, c);
     score_queries(c);
-    triangle_transposed_add(c->at.data.dv, stride, c->at.p, c->at.dout, width);
+    triangle_transposed_add(c->at.data.dv, stride, c->at.p, c->at.dout, of_values);
     /* The state at the end is the decayed one of the start plus what was written. */
     c->kept = 0;
     if (depends_on_data(c->rule) && !is_last) {
-        c->kept = whole_decay(c) * vector_dot(c->start, ds, width * width);
+        c->kept = whole_decay(c) * vector_dot(c->start, ds, width * of_values);
         for (size_t i = 0; i < c->at.rows; i++)
             c->kept += vector_dot(c->at.k + i * width, c->at.data.dk + i * stride, width);
     }
@@ -399,37 +445,38 @@ static void read_backward(Decay *c, real *ds, real *dx, size_t dx_stride, const 
                           Factor g)
 {
     size_t width = c->at.width;
-    triangle_product(c->at.p, g, c->u, width);
-    weigh(c, c->at.p);
-    for (size_t i = 0; x == c->at.k && i < c->at.rows; i++)
+    const bool lookups = x == c->at.k;
+    const real *from_start = lookups ? c->lookup_start : c->from_start;
+    triangle_product(c->at.p, g, c->u, c->at.value_width);
+    weigh(c, c->at.p, lookups);
+    for (size_t i = 0; lookups && i < c->at.rows; i++)
         c->at.p.at[i * CHUNK + i] = 0; /* a key reads from before its own position */
     for (size_t i = 0; c->rule->steps && i < c->at.rows; i++) {
         c->steps.diagonal[i] = c->at.p.at[i * CHUNK + i];
         c->at.p.at[i * CHUNK + i] = 0;
     }
-    multiply_state(dx, dx_stride, g, transposed(c->start, width), c->at.state_is_zero,
-                   c->from_start, c);
+    read_keys(dx, dx_stride, g, c->start, c->at.state_is_zero, from_start, c);
     triangle_add(dx, dx_stride, c->at.p, plain(c->at.k, width), width);
     triangle_transposed_add(c->at.data.dk, c->at.head->stride, c->at.p, plain(x, width), width);
     if (c->at.start > 0 || c->steps.state)
-        add_products(ds, c->from_start, x, g, c);
+        add_products(ds, from_start, x, g, c);
 }
 
 /* From dU to dV, to beta's gate and to the keys as readers. */
 static void erase_backward(Decay *c, real *ds)
 {
-    size_t width = c->at.width, stride = c->at.head->stride;
-    triangle_solve_transposed(c->l, c->at.data.dv, stride, width);
+    size_t of_values = c->at.value_width, stride = c->at.head->stride;
+    triangle_solve_transposed(c->l, c->at.data.dv, stride, of_values);
     for (size_t i = 0; i < c->at.rows; i++) {
-        real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * width;
-        real beta = c->beta[i], product = vector_dot(dv, c->write + i * width, width);
+        real *restrict dv = c->at.data.dv + i * stride, *restrict e = c->e + i * of_values;
+        real beta = c->beta[i], product = vector_dot(dv, c->write + i * of_values, of_values);
         c->at.data.dgates[i * c->at.head->gates_stride] = product * (1 - beta / c->beta_limit);
-        for (size_t j = 0; j < width; j++) {
+        for (size_t j = 0; j < of_values; j++) {
             dv[j] *= beta;
             e[j] = -c->strength * dv[j];
         }
     }
-    read_backward(c, ds, c->dk_read, width, c->at.k, plain(c->e, width));
+    read_backward(c, ds, c->dk_read, c->at.width, c->at.k, plain(c->e, of_values));
 }
 
 static void skip_backward(const Decay *c)
@@ -437,8 +484,10 @@ static void skip_backward(const Decay *c)
     for (size_t i = 0; i < c->at.rows; i++) {
         const real *dout = c->at.data.dout + i * c->at.head->out_stride;
         size_t at = i * c->at.head->stride;
-        vector_add_scaled(c->at.data.dv + at, dout, c->at.data.params[DECAY_SKIP], c->at.width);
-        c->at.data.dparams[DECAY_SKIP] += vector_dot(dout, c->at.data.v + at, c->at.width);
+        vector_add_scaled(c->at.data.dv + at, dout, c->at.data.params[DECAY_SKIP],
+                          c->at.value_width);
+        c->at.data.dparams[DECAY_SKIP] += vector_dot(dout, c->at.data.v + at,
+                                                     c->at.value_width);
     }
 }
 
@@ -450,9 +499,11 @@ static void decays_backward(Decay *c, real *ds)
         const real *k = c->at.k + i * width;
         sum += vector_dot(c->at.q + i * width, c->at.data.dq + i * stride, width) -
                vector_dot(k, c->at.data.dk + i * stride, width);
-        if (c->rule->delta)
+        if (c->rule->delta && !c->rule->feedback)
             sum += vector_dot(k, c->dk_read + i * width, width);
         c->g[i] = sum;
+        if (c->rule->feedback)
+            sum += vector_dot(k, c->dk_read + i * width, width);
     }
     if (c->rule->steps) {
         skip_backward(c);
@@ -465,38 +516,38 @@ static void decays_backward(Decay *c, real *ds)
         c->at.data.dgates[i * c->at.head->gates_stride + place_of_decay(c)] = c->g[i];
 }
 
-/* k . dk' is s ds for the keys as readers; the correction of the queries depends on s and d. */
+/* k . dk' is s ds for the keys as readers; the correction of the queries depends on s and d. dq
+ * is that of the corrected query, and dk that of the input. */
 static void feedback_backward(const Decay *c)
 {
     size_t width = c->at.width, stride = c->at.head->stride;
     real *dparams = c->at.data.dparams + DECAY_FEEDBACK, reading = 0, correcting = 0;
     for (size_t i = 0; i < c->at.rows; i++) {
-        const real *k = c->at.k + i * width, *dq = c->at.data.dq + i * stride;
-        reading += vector_dot(k, c->dk_read + i * width, width);
-        correcting -= vector_dot(k, dq, width);
+        const real *dq = c->at.data.dq + i * stride;
+        reading += vector_dot(c->at.k + i * width, c->dk_read + i * width, width);
+        correcting -= vector_dot(c->at.data.k + i * stride, dq, width);
         vector_add_scaled(c->at.data.dk + i * stride, dq, -c->correction, width);
     }
     dparams[0] += (reading + c->correction * correcting) * (1 - c->strength);
     dparams[1] += c->strength * correcting;
 }
 
-/* From the gradients of scaled rows to those of the inputs. */
+/* From the gradients of scaled rows to those of the inputs, or of the corrected queries. */
 static void rows_backward(Decay *c)
 {
-    size_t width = c->at.width, stride = c->at.head->stride;
-    real scale = attention_scale(c->at.head);
+    size_t width = c->at.width, stride = c->at.head->stride, q_stride;
+    const real *q = raw_queries(c, &q_stride);
+    real scale = query_scale(c);
     for (size_t i = 0; i < c->at.rows; i++) {
-        size_t at = i * stride;
         real *restrict dq = c->at.data.dq + i * stride, *restrict dk = c->at.data.dk +
                                                                        i * stride;
-        if (c->rule->delta) {
-            vector_add_scaled(dk, c->dk_read + i * width, 1, width);
-            row_unit_backward(dq, c->at.data.q + at, c->q_unit[i], width);
-            row_unit_backward(dk, c->at.data.k + at, c->k_unit[i], width);
-        } else {
-            for (size_t j = 0; j < width; j++)
-                dq[j] *= scale;
-        }
+        for (size_t j = 0; j < width; j++)
+            dq[j] *= scale;
+        if (!c->rule->delta)
+            continue;
+        vector_add_scaled(dk, c->dk_read + i * width, 1, width);
+        row_unit_backward(dq, q + i * q_stride, c->q_unit[i], width);
+        row_unit_backward(dk, c->at.data.k + i * stride, c->k_unit[i], width);
     }
 }
 
@@ -510,9 +561,9 @@ static void backward(void *work, real *ds)
         erase_backward(c, ds);
     if (depends_on_data(c->rule))
         decays_backward(c, ds);
+    rows_backward(c);
     if (c->rule->feedback)
         feedback_backward(c);
-    rows_backward(c);
 }
 
 /* --- decoding: the recurrent form --- */
@@ -520,37 +571,29 @@ static void backward(void *work, real *ds)
 static void step(void *work)
 {
     Decay *c = work;
-    size_t width = c->at.width;
+    size_t width = c->at.width, of_values = c->at.value_width;
     real *state = c->at.state;
     load_keys(c);
     load_queries(c);
     replace_start(c, state);
     real decay = c->decay[0], *out = c->at.data.out;
     if (c->rule->delta) {
-        vector_zero(c->write, width);
+        real lookup = c->strength * (c->rule->feedback ? 1 : decay);
+        vector_zero(c->write, of_values);
         for (size_t i = 0; i < width; i++)
-            vector_add_scaled(c->write, state + i * width, c->strength * c->at.k[i] * decay,
-                              width);
-        for (size_t i = 0; i < width; i++)
-            c->write[i] = c->beta[0] * (c->at.data.v[i] - c->write[i]);
+            vector_add_scaled(c->write, state + i * of_values, lookup * c->at.k[i], of_values);
+        for (size_t j = 0; j < of_values; j++)
+            c->write[j] = c->beta[0] * (c->at.data.v[j] - c->write[j]);
     }
-    vector_zero(out, width);
+    vector_zero(out, of_values);
     for (size_t i = 0; i < width; i++) {
-        real *restrict s = state + i * width;
-        for (size_t j = 0; j < width; j++)
+        real *restrict s = state + i * of_values;
+        for (size_t j = 0; j < of_values; j++)
             s[j] = decay * s[j] + c->at.k[i] * c->u.at[j];
-        vector_add_scaled(out, s, c->at.q[i], width);
+        vector_add_scaled(out, s, c->at.q[i], of_values);
     }
     skip(c);
 }
-
-#define FUNCTIONS                                                                       \
-    .chunk = CHUNK, .span = SPAN, .lay_out = lay_out, .load = load, .read = read_state, \
-    .advance = advance, .backward = backward, .step = step
-
-const Recurrence decay_recurrence = {FUNCTIONS};
-const Recurrence decay_trapezoid_recurrence = {FUNCTIONS, .sums = 3};
-const Recurrence decay_product_recurrence = {FUNCTIONS, .expansion = &deltaproduct_expansion};
 
 /* --- sizes --- */
 
@@ -564,10 +607,29 @@ size_t decay_gates(const AttentionHead *head)
 
 /* Per position: two products with half a chunk, one read and one write of the state; the delta
  * rule adds the products of the keys, the triangular solution, and another read. */
-double decay_flop(const AttentionHead *head)
+static double flop(const AttentionHead *head)
 {
     const DecayRule *rule = head->kind->detail;
-    double width = (double)head->width, products = rule->delta ? 4 : 2;
+    double width = (double)head->width, values = (double)head->value_width;
+    double products = rule->delta ? 2 : 1;
     return (double)head->length *
-           (products * (double)CHUNK * width + (products + 2) * width * width);
+           (products * (double)CHUNK * (width + values) + (2 * products + 2) * width * values);
 }
+
+/* With an expansion, of all steps. */
+static double product_flop(const AttentionHead *head)
+{
+    return (double)head->options->steps * flop(head);
+}
+
+#define FUNCTIONS                                                                             \
+    .chunk = CHUNK, .span = SPAN, .lay_out = lay_out, .prepare = prepare, .forward = forward, \
+    .update_state = update_state, .backward = backward, .step = step
+
+static const Recurrence recurrence = {FUNCTIONS};
+static const Recurrence trapezoid_recurrence = {FUNCTIONS, .sums = 3};
+static const Recurrence product_recurrence = {FUNCTIONS, .expansion = &deltaproduct_expansion};
+
+const AttentionEngine decay_engine = CHUNKWISE_ENGINE(recurrence, flop);
+const AttentionEngine decay_trapezoid_engine = CHUNKWISE_ENGINE(trapezoid_recurrence, flop);
+const AttentionEngine decay_product_engine = CHUNKWISE_ENGINE(product_recurrence, product_flop);

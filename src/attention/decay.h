@@ -1,6 +1,6 @@
 /* The engine of the unnormalised kinds whose state fades by one number per position, and of
- * those that follow the delta rule; decay.c has the mathematics. A kind's table row begins with
- * DECAY_KIND(the fields of its DecayRule). */
+ * those that follow the delta rule; decay.c has the mathematics. The detail of a kind's row is
+ * its DecayRule. */
 #ifndef LINNET_DECAY_H
 #define LINNET_DECAY_H
 
@@ -10,9 +10,9 @@ typedef struct DecayRule {
     /* The delta rule: the first gate is the logit of beta; queries and keys get the length 1.
      */
     bool delta;
-    /* With the delta rule: the lookup is weaker than what is written, and queries are corrected
-     * by their key. The head's own parameters have the logit of s, and d, from DECAY_FEEDBACK
-     * on. */
+    /* With the delta rule: the lookup is weaker than what is written and reads the state before
+     * its decay, and queries are corrected by their key. The head's own parameters have the
+     * logit of s, and d, from DECAY_FEEDBACK on. */
     bool feedback;
     /* The decay of every position, a number from 0 to 1; or NULL. */
     real (*constant)(const AttentionHead *head);
@@ -28,35 +28,24 @@ typedef struct DecayRule {
     bool steps;
     /* With steps: each position adds the pair of the position before, too; and queries and keys
      * are rotated in D/2 planes, by angles that accumulate over the positions. The recurrence
-     * is then decay_trapezoid_recurrence. */
+     * is then that of decay_trapezoid_engine. */
     bool trapezoid;
 } DecayRule;
 
 enum { DECAY_SKIP = 1 };
 enum { DECAY_FEEDBACK = 1 }; /* the first own parameter of feedback, after that of the decay */
 
-extern const Recurrence decay_recurrence;
+extern const AttentionEngine decay_engine;
 /* For steps by the trapezoid rule: the state ends with the last key, the last value, and the
  * angles. */
-extern const Recurrence decay_trapezoid_recurrence;
-/* Several steps of the delta rule per position: deltaproduct.c. */
-extern const Recurrence decay_product_recurrence;
+extern const AttentionEngine decay_trapezoid_engine;
+/* Several steps of the delta rule per position: delta.c. */
+extern const AttentionEngine decay_product_engine;
 extern const ChunkExpansion deltaproduct_expansion;
 
 /* One for the delta rule, and one for a decay that depends on the data, or those of the steps
  * with their angles. */
 size_t decay_gates(const AttentionHead *head);
-double decay_flop(const AttentionHead *head);
-
-/* Takes the fields of a DecayRule. */
-#define DECAY_KIND(...) DECAY_KIND_OF(decay_recurrence, __VA_ARGS__)
-#define DECAY_KIND_OF(its_recurrence, ...)                                                    \
-    CHUNKWISE_KIND(its_recurrence), .cost = "D^2", .carry = CARRY_WHOLLY, .wants_norm = true, \
-                                    .gates = decay_gates, .flop = decay_flop,                 \
-                                    .detail = &(const DecayRule)                              \
-    {                                                                                         \
-        __VA_ARGS__                                                                           \
-    }
 
 /* --- step sizes: mamba.c computes what they change in decay.c ---
  *
@@ -78,7 +67,7 @@ typedef struct Steps {
     real *keys;               /* (rows, D) rotated, without weights */
     real *angles;             /* (rows, planes) in all, or backward their gradients */
     real *cosines, *sines;    /* (rows, planes) */
-    real *state;              /* (D, D) with the pair before the chunk; or NULL */
+    real *state;              /* (D, Dv) with the pair before the chunk; or NULL */
 } Steps;
 
 Steps steps_lay_out(Arena *arena, const Chunk *chunk, bool trapezoid);
@@ -91,13 +80,13 @@ void steps_load_keys(const Steps *s, const Chunk *chunk);
 /* Rotates rows of D numbers. */
 void steps_rotate(const Steps *s, const Chunk *chunk, real *x /* (rows, D) */, size_t stride,
                   bool back);
-/* Writes the last key, value and angles behind the (D, D) of the state at the chunk's end. */
+/* Writes the last key, value and angles behind the (D, Dv) of the state at the chunk's end. */
 void steps_end(const Steps *s, const Chunk *chunk, real *state);
 
 /* From the gradients of weighted keys, of the scores' diagonal and of log decays to those of
  * the gates; dq and dk become those of queries and keys before they were rotated. ds is that of
  * the state with the pair before the chunk, and becomes that of the state without. */
 void steps_backward(const Steps *s, const Chunk *chunk, const real *dg /* (rows) */,
-                    real *ds /* (D, D), and the rows behind it */);
+                    real *ds /* (D, Dv), and the rows behind it */);
 
 #endif

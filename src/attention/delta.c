@@ -1,10 +1,12 @@
 /* DeltaNet (Schlag et al. 2021; Yang et al. 2024) with the delta rule: before a position
  * writes, it looks up what the state stores under its key, and writes only the difference,
  *
- *   S_i = S_(i-1) + b_i k_i^T (v_i - k_i S_(i-1)),    o_i = q_i S_i,    b_i = sigmoid(gate)
+ *   S_i = S_(i-1) + b_i k_i^T (v_i - k_i S_(i-1)),    o_i = q_i S_i / sqrt(D)
+ *   b_i = sigmoid(gate)
  *
- * with normalised queries and keys. With b = 1, reading a key that is orthogonal to all others
- * returns exactly the last value written under it. No scale is needed.
+ * with queries and keys of length 1, and outputs over sqrt(D), as its authors have it. With
+ * b = 1, reading a key that is orthogonal to all others returns the last value written under
+ * it.
  *
  * Gated DeltaNet (Yang et al. 2024b) also decays the state, as Mamba-2 does (Dao and Gu 2024):
  * S_(i-1) is multiplied by a_i = exp(-A softplus(gate')) in both places. A > 0 is a parameter
@@ -12,21 +14,26 @@
  * of gate' starts such that step sizes lie between 0.001 and 0.1.
  *
  * Comba (Hu et al. 2025) sees this as a control loop, with two more parameters of each head.
- * The lookup is weaker than what is written, by s, and queries are corrected by the key:
+ * The lookup is weaker than what is written, by s, and reads the state before its decay;
+ * queries are corrected by the key before they get the length 1:
  *
- *   S_i = a_i S_(i-1) + b_i k_i^T (v_i - s k_i a_i S_(i-1)),    o_i = (q_i - d s k_i) S_i
+ *   S_i = a_i S_(i-1) + b_i k_i^T (v_i - s k_i S_(i-1)),    o_i = unit(q_i - d s k_i) S_i /
+ * sqrt(D)
+ *
+ * The authors' code gives s k_i the length 1 again, so that s would change the correction
+ * alone; the paper does not.
  *
  * With --negative-eigenvalues b_i is twice the sigmoid for all of these.
  *
  * DeltaProduct (Siems et al. 2025): several steps of the gated delta rule at each position,
- * under keys of their own. With n steps (--steps-per-token), a_i in front of the first:
+ * each with a key, a value and a rate of its own. With n steps (--steps-per-token), a_i in
+ * front of the first:
  *
- *   S_i = a_i S_(i-1), then n times   S_i += b_ij k_ij^T (v_ij - k_ij S_i),    o_i = q_i S_i
+ *   S_i = a_i S_(i-1), then n times  S_i += b_ij k_ij^T (v_ij - k_ij S_i),  o_i = q_i S_i /
+ * sqrt(D)
  *
  * One step can only change what is stored under one key. Several make products of reflections
- * (with --negative-eigenvalues), that is rotations, which permutations need. The last step has
- * the key and the value of the position. Keys k_ij of the others come from gates, and their
- * values are the position's times a gate, m_ij v_i, so that outputs are linear in the values.
+ * (with --negative-eigenvalues), that is rotations, which permutations need.
  *
  * The engine of gated-delta sees n rows for each position; only the first decays, and only the
  * last has a query. */
@@ -34,11 +41,23 @@
 #include "src/attention/timestep.h"
 
 const AttentionKind attention_delta = {
-    DECAY_KIND(.delta = true),
     .name = "delta",
+    .source = "Yang et al. 2024, arXiv 2406.06484",
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
+    .cost = "D^2",
     .uses = "negative-eigenvalues",
     .wants_convolution = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .gates = {decay_gates},
+    .keeps_lengths = true,
+    .knows_positions = true,
+    .form = 1,
+    .changed =
+        "outputs are over the root of the head dimension, without QK-norm or RoPE (since 0.2)",
+    .engine = &decay_engine,
+    .detail = &(const DecayRule){.delta = true},
 };
 
 /* --- gated --- */
@@ -52,17 +71,31 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 }
 
 const AttentionKind attention_gated_delta = {
-    DECAY_KIND(.delta = true, .logarithms = timestep_logarithms,
-               .logarithms_backward = timestep_logarithms_backward),
     .name = "gated-delta",
+    .source = "Yang et al. 2024, arXiv 2412.06464",
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
+    .cost = "D^2",
     .uses = "negative-eigenvalues",
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
-    .start_gates = start_gates,
+    .gates = {decay_gates, .start = start_gates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .keys = {3, 4},
+    .values = {3, 2},
+    .keeps_lengths = true,
+    .form = 1,
+    .changed =
+        "queries and keys are 3/4 as wide as the head dimension, values twice as wide as "
+        "keys, and there is no QK-norm (since 0.2)",
+    .engine = &decay_engine,
+    .detail = &(const DecayRule){.delta = true,
+                                 .logarithms = timestep_logarithms,
+                                 .logarithms_backward = timestep_logarithms_backward},
 };
 
 /* --- comba --- */
@@ -82,34 +115,44 @@ static void start_comba(real *params, const AttentionHead *head, RandomKey key)
 }
 
 const AttentionKind attention_comba = {
-    DECAY_KIND(.delta = true, .feedback = true, .logarithms = timestep_logarithms,
-               .logarithms_backward = timestep_logarithms_backward),
     .name = "comba",
+    .source = "Hu et al. 2025, arXiv 2506.02475",
     .help = "Comba: gated-delta with a weaker lookup, and queries corrected by the key",
+    .cost = "D^2",
     .uses = "negative-eigenvalues",
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
-    .start_gates = start_gates,
+    .gates = {decay_gates, .start = start_gates},
     .param_count = three_parameters,
     .start_params = start_comba,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .keys = {3, 4},
+    .values = {3, 2},
+    .keeps_lengths = true,
+    .out_gate = {.form = GATE_SIGMOID},
+    .form = 1,
+    .changed =
+        "the lookup reads the state before its decay, and values are twice as wide as keys "
+        "(since 0.2)",
+    .engine = &decay_engine,
+    .detail = &(const DecayRule){.delta = true,
+                                 .feedback = true,
+                                 .logarithms = timestep_logarithms,
+                                 .logarithms_backward = timestep_logarithms_backward},
 };
 
 /* --- deltaproduct --- */
 
-/* Gates of a position: the last step's rate, the decay; then for each further step a rate, m
- * and the key. Gates of a row: its rate and its decay. */
+/* Gates of a position: the rates of all steps, then the decay. Those of a row: its rate and its
+ * decay. */
 enum { RATE, DECAY, ROW_GATES };
-enum { STEP_RATE, STEP_FACTOR, STEP_KEY };
 
 static size_t steps_of(const AttentionHead *head)
 {
     return head->options->steps;
-}
-
-static size_t gates_of_step(const AttentionHead *head)
-{
-    return STEP_KEY + head->width;
 }
 
 /* softplus of this is 0: a decay of 1 */
@@ -118,41 +161,30 @@ static const real never = -1000;
 static void load_row(real *row, const AttentionData *from, size_t step,
                      const AttentionHead *head)
 {
-    size_t width = head->width, size = width * sizeof(real);
-    const real *gates = from->gates + ROW_GATES + step * gates_of_step(head);
-    real *k = row + width, *v = k + width, *of_row = v + width;
-    bool last = step + 1 == steps_of(head);
-    of_row[RATE] = last ? from->gates[RATE] : gates[STEP_RATE];
-    of_row[DECAY] = step == 0 ? from->gates[DECAY] : never;
-    memcpy(k, last ? from->k : gates + STEP_KEY, size);
-    memcpy(v, from->v, size);
-    vector_zero(row, width);
-    if (last)
-        memcpy(row, from->q, size);
-    for (size_t j = 0; !last && j < width; j++)
-        v[j] *= gates[STEP_FACTOR];
+    const size_t width = head->width, of_values = head->value_width, steps = steps_of(head);
+    real *k = row + width, *v = k + width, *of_row = v + of_values;
+    of_row[RATE] = from->gates[step];
+    of_row[DECAY] = step == 0 ? from->gates[steps] : never;
+    memcpy(k, from->k + step * head->heads * width, width * sizeof *k);
+    memcpy(v, from->v + step * head->heads * of_values, of_values * sizeof *v);
+    if (step + 1 == steps)
+        memcpy(row, from->q, width * sizeof *row);
+    else
+        vector_zero(row, width);
 }
 
 static void row_backward(const real *drow, const AttentionData *to, size_t step,
                          const AttentionHead *head)
 {
-    size_t width = head->width, size = width * sizeof(real);
-    const real *dk = drow + width, *dv = dk + width, *of_row = dv + width;
-    size_t first = ROW_GATES + step * gates_of_step(head);
-    real *dgates = to->dgates + first;
+    const size_t width = head->width, of_values = head->value_width, steps = steps_of(head);
+    const real *dk = drow + width, *dv = dk + width, *of_row = dv + of_values;
+    to->dgates[step] = of_row[RATE];
     if (step == 0)
-        to->dgates[DECAY] = of_row[DECAY];
-    if (step + 1 == steps_of(head)) {
-        to->dgates[RATE] = of_row[RATE];
-        memcpy(to->dq, drow, size);
-        memcpy(to->dk, dk, size);
-        memcpy(to->dv, dv, size);
-        return;
-    }
-    dgates[STEP_RATE] = of_row[RATE];
-    dgates[STEP_FACTOR] = vector_dot(dv, to->v, width);
-    memcpy(dgates + STEP_KEY, dk, size);
-    vector_add_scaled(to->dv, dv, to->gates[first + STEP_FACTOR], width);
+        to->dgates[steps] = of_row[DECAY];
+    memcpy(to->dk + step * head->heads * width, dk, width * sizeof *dk);
+    memcpy(to->dv + step * head->heads * of_values, dv, of_values * sizeof *dv);
+    if (step + 1 == steps)
+        memcpy(to->dq, drow, width * sizeof *drow);
 }
 
 const ChunkExpansion deltaproduct_expansion = {
@@ -160,37 +192,40 @@ const ChunkExpansion deltaproduct_expansion = {
 
 static size_t product_gates(const AttentionHead *head)
 {
-    return ROW_GATES + (steps_of(head) - 1) * gates_of_step(head);
+    return steps_of(head) + 1;
 }
 
 static void start_product_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     for (size_t i = 0; i < product_gates(head); i++)
-        bias[i] = i == DECAY ? timestep_bias(random_uniform(key, head->index)) : 0;
-}
-
-static double product_flop(const AttentionHead *head)
-{
-    return (double)steps_of(head) * decay_flop(head);
+        bias[i] = i == steps_of(head) ? timestep_bias(random_uniform(key, head->index)) : 0;
 }
 
 const AttentionKind attention_deltaproduct = {
-    CHUNKWISE_KIND(decay_product_recurrence),
-    .detail = &(const DecayRule){.delta = true,
-                                 .logarithms = timestep_logarithms,
-                                 .logarithms_backward = timestep_logarithms_backward},
     .name = "deltaproduct",
+    .source = "Siems et al. 2025, arXiv 2502.10297",
     .help = "DeltaProduct: several steps of gated-delta per token, for state tracking",
     .cost = "steps D^2",
     .uses = "steps-per-token negative-eigenvalues",
+    .finite_state = true,
     .carry = CARRY_WHOLLY,
     .knows_positions = true,
     .wants_convolution = true,
     .wants_norm = true,
     .wants_gate = true,
-    .gates = product_gates,
-    .start_gates = start_product_gates,
+    .copies = steps_of,
+    .gates = {product_gates, .start = start_product_gates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params,
-    .flop = product_flop,
+    .keys = {3, 4},
+    .values = {3, 2},
+    .keeps_lengths = true,
+    .form = 1,
+    .changed =
+        "keys and values of all steps are projected, and values are twice as wide as keys "
+        "(since 0.2)",
+    .engine = &decay_product_engine,
+    .detail = &(const DecayRule){.delta = true,
+                                 .logarithms = timestep_logarithms,
+                                 .logarithms_backward = timestep_logarithms_backward},
 };

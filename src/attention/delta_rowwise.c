@@ -1,7 +1,7 @@
 /* The delta rule with a decay for every feature of the keys. Queries and keys have length 1,
  * and f, b and w come from gates:
  *
- *   S' = a_i S_(i-1),    S_i = S' + k_i^T (w_i v_i - (b_i k_i) S'),    o_i = q_i S_i
+ *   S' = a_i S_(i-1),    S_i = S' + k_i^T (w_i v_i - (b_i k_i) S'),    o_i = q_i S_i / sqrt(D)
  *   a_i = exp(-A softplus(f_i))
  *
  * Kimi delta attention (KDA, Kimi team 2025) has one rate b = w = sigmoid(gate) for all
@@ -26,11 +26,11 @@
 
 /* --- kda and gdn2 --- */
 
-/* The gates of a position: D of the decays, then one rate, or D of erasing and D of writing. */
-typedef struct Gates {
-    const real *f, *b, *w; /* (D), or (1) for one rate */
-    real limit;            /* of b */
-} Gates;
+/* The rates of a position: one, or D of erasing and Dv of writing. */
+typedef struct Rates {
+    const real *b, *w;
+    real limit; /* of b */
+} Rates;
 
 /* Rates per feature. */
 static bool has_two(const AttentionHead *head)
@@ -38,18 +38,17 @@ static bool has_two(const AttentionHead *head)
     return head->kind->gates_values;
 }
 
-static Gates gates_of(const real *gates, const AttentionHead *head)
+static Rates rates_of(const real *rates, const AttentionHead *head)
 {
-    const real *b = gates + head->width;
-    return (Gates){gates, b, has_two(head) ? b + head->width : b,
-                   head->options->negative_eigenvalues ? 2 : 1};
+    return (Rates){rates, rates + head->width, head->options->negative_eigenvalues ? 2 : 1};
 }
 
 static void load(const RowwiseRow *row, const AttentionData *data, const AttentionHead *head)
 {
-    const Gates gates = gates_of(data->gates, head);
-    real of_q = row_unit(data->q, head->width), of_k = row_unit(data->k, head->width);
-    timestep_logarithms(row->g, gates.f, data->params, head->width);
+    const Rates rates = rates_of(data->rates, head);
+    real of_q = row_unit(data->q, head->width) * attention_scale(head);
+    real of_k = row_unit(data->k, head->width);
+    timestep_logarithms(row->g, data->gates, data->params, head->width);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
         row->q[j] = of_q * data->q[j];
@@ -57,17 +56,17 @@ static void load(const RowwiseRow *row, const AttentionData *data, const Attenti
     }
     if (has_two(head)) {
 #pragma omp simd
-        for (size_t j = 0; j < head->width; j++) {
-            row->find[j] = row->k[j] * (gates.limit * vector_sigmoid(gates.b[j]));
-            row->v[j] = data->v[j] * vector_sigmoid(gates.w[j]);
-        }
-    } else {
-        real b = gates.limit * vector_sigmoid(gates.b[0]);
+        for (size_t j = 0; j < head->width; j++)
+            row->find[j] = row->k[j] * (rates.limit * vector_sigmoid(rates.b[j]));
 #pragma omp simd
-        for (size_t j = 0; j < head->width; j++) {
+        for (size_t j = 0; j < head->value_width; j++)
+            row->v[j] = data->v[j] * vector_sigmoid(rates.w[j]);
+    } else {
+        real b = rates.limit * vector_sigmoid(rates.b[0]);
+        for (size_t j = 0; j < head->width; j++)
             row->find[j] = row->k[j] * b;
+        for (size_t j = 0; j < head->value_width; j++)
             row->v[j] = data->v[j] * b;
-        }
     }
 }
 
@@ -75,15 +74,18 @@ static void load(const RowwiseRow *row, const AttentionData *data, const Attenti
 static void rates_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head, real of_k)
 {
-    const Gates gates = gates_of(data->gates, head);
-    real *restrict db = data->dgates + head->width, *restrict dw = data->dgates +
-                                                                   2 * head->width;
+    const Rates rates = rates_of(data->rates, head);
+    real *restrict db = data->drates, *restrict dw = db + head->width;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        real b = gates.limit * vector_sigmoid(gates.b[j]), w = vector_sigmoid(gates.w[j]);
-        db[j] = d->find[j] * of_k * data->k[j] * b * (1 - b / gates.limit);
-        dw[j] = d->v[j] * data->v[j] * w * (1 - w);
+        real b = rates.limit * vector_sigmoid(rates.b[j]);
+        db[j] = d->find[j] * of_k * data->k[j] * b * (1 - b / rates.limit);
         d->k[j] += b * d->find[j];
+    }
+#pragma omp simd
+    for (size_t j = 0; j < head->value_width; j++) {
+        real w = vector_sigmoid(rates.w[j]);
+        dw[j] = d->v[j] * data->v[j] * w * (1 - w);
         d->v[j] *= w;
     }
 }
@@ -91,17 +93,21 @@ static void rates_backward(const RowwiseRow *d, const AttentionData *data,
 static void rate_backward(const RowwiseRow *d, const AttentionData *data,
                           const AttentionHead *head, real of_k)
 {
-    const Gates gates = gates_of(data->gates, head);
+    const Rates rates = rates_of(data->rates, head);
     const real *k = data->k, *v = data->v, *dfind = d->find;
     real *restrict dk = d->k, *restrict dv = d->v;
-    real b = gates.limit * vector_sigmoid(gates.b[0]), db = 0;
+    real b = rates.limit * vector_sigmoid(rates.b[0]), db = 0;
 #pragma omp simd reduction(+ : db)
     for (size_t j = 0; j < head->width; j++) {
-        db += dfind[j] * of_k * k[j] + dv[j] * v[j];
+        db += dfind[j] * of_k * k[j];
         dk[j] += b * dfind[j];
+    }
+#pragma omp simd reduction(+ : db)
+    for (size_t j = 0; j < head->value_width; j++) {
+        db += dv[j] * v[j];
         dv[j] *= b;
     }
-    data->dgates[head->width] = db * b * (1 - b / gates.limit);
+    data->drates[0] = db * b * (1 - b / rates.limit);
 }
 
 static void backward(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head)
@@ -114,39 +120,79 @@ static void backward(const RowwiseRow *d, const AttentionData *data, const Atten
         rate_backward(d, data, head, of_k);
     timestep_logarithms_backward(d->g, data->gates, data->params, data->dparams, width);
     memcpy(data->dgates, d->g, width * sizeof(real));
+    for (size_t j = 0; j < width; j++)
+        d->q[j] *= attention_scale(head);
     row_unit_backward(d->q, data->q, row_unit(data->q, width), width);
     row_unit_backward(d->k, data->k, of_k, width);
 }
 
-static size_t gates(const AttentionHead *head)
+static size_t rates(const AttentionHead *head)
 {
-    return has_two(head) ? 3 * head->width : head->width + 1;
+    return has_two(head) ? head->width + head->value_width : 1;
 }
 
-/* Step sizes differ by feature; rates start at one half. */
+static size_t one_per_feature(const AttentionHead *head)
+{
+    return head->width;
+}
+
+/* Step sizes differ by feature. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
-    for (size_t j = 0; j < gates(head); j++)
-        bias[j] = j < head->width ? timestep_bias(random_uniform(key, j)) : 0;
+    for (size_t j = 0; j < head->width; j++)
+        bias[j] = timestep_bias(random_uniform(key, j));
 }
 
-#define DELTA_PER_FEATURE                                                              \
-    ROWWISE_KIND(.erases = true, .values = true, .load = load, .backward = backward),  \
-        .uses = "negative-eigenvalues", .wants_convolution = true, .wants_gate = true, \
-        .gates = gates, .gate_rank = 32, .start_gates = start_gates,                   \
-        .param_count = timestep_param_count, .start_params = timestep_start_params
+static const RowwiseRule rule = {
+    .erases = true, .values = true, .load = load, .backward = backward};
 
 const AttentionKind attention_kda = {
-    DELTA_PER_FEATURE,
     .name = "kda",
+    .source = "Kimi team 2025, arXiv 2510.26692",
     .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
+    .cost = "D^2",
+    .uses = "negative-eigenvalues",
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .knows_positions = true,
+    .wants_convolution = true,
+    .wants_norm = true,
+    .wants_gate = true,
+    .gates = {one_per_feature, .rank = RANK_OF_HEAD, .start = start_gates},
+    .rates = {rates},
+    .param_count = timestep_param_count,
+    .start_params = timestep_start_params_from_one,
+    .keeps_lengths = true,
+    .out_gate = {GATE_SIGMOID, RANK_OF_HEAD, .bias = true},
+    .form = 1,
+    .changed = "its rates come from a layer of their own (since 0.2)",
+    .engine = &rowwise_engine,
+    .detail = &rule,
 };
 
 const AttentionKind attention_gdn2 = {
-    DELTA_PER_FEATURE,
     .name = "gdn2",
+    .source = "Hatamizadeh et al. 2026, arXiv 2605.22791",
     .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
+    .cost = "D^2",
+    .uses = "negative-eigenvalues",
     .gates_values = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .knows_positions = true,
+    .wants_convolution = true,
+    .wants_norm = true,
+    .wants_gate = true,
+    .gates = {one_per_feature, .rank = RANK_OF_HEAD, .start = start_gates},
+    .rates = {rates},
+    .param_count = timestep_param_count,
+    .start_params = timestep_start_params_from_one,
+    .keeps_lengths = true,
+    .out_gate = {GATE_SIGMOID, RANK_OF_HEAD, .bias = true},
+    .form = 1,
+    .changed = "its rates come from a layer of their own (since 0.2)",
+    .engine = &rowwise_engine,
+    .detail = &rule,
 };
 
 /* --- rwkv7 --- */
@@ -167,7 +213,7 @@ static real look_up(real *restrict to, const AttentionData *data, const Attentio
 static void rwkv7_load(const RowwiseRow *row, const AttentionData *data,
                        const AttentionHead *head)
 {
-    const real *w = data->gates, *a = w + head->width;
+    const real *w = data->gates, *a = data->rates;
     const real *c = data->params + head->width;
     real unit = look_up(row->find, data, head);
 #pragma omp simd
@@ -186,8 +232,8 @@ static void rwkv7_rates_backward(const RowwiseRow *d, const AttentionData *data,
                                  const AttentionHead *head, const real *restrict km, real unit)
 {
     size_t width = head->width;
-    const real *w = data->gates, *a = w + width, *c = data->params + head->width;
-    real *restrict dw = data->dgates, *restrict da = data->dgates + width;
+    const real *w = data->gates, *a = data->rates, *c = data->params + head->width;
+    real *restrict dw = data->dgates, *restrict da = data->drates;
     real *restrict dc = data->dparams + width;
 #pragma omp simd
     for (size_t j = 0; j < width; j++) {
@@ -220,13 +266,12 @@ static size_t two_per_feature(const AttentionHead *head)
     return 2 * head->width;
 }
 
-/* Half-lives of 6 to 760 positions over the features; a starts at one half. */
+/* Half-lives of 6 to 760 positions over the features. */
 static void start_rwkv7_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     (void)key;
-    for (size_t j = 0; j < 2 * head->width; j++)
-        bias[j] = j < head->width ? (real)(5 * ((double)j + 0.5) / (double)head->width - 6.5)
-                                  : 0;
+    for (size_t j = 0; j < head->width; j++)
+        bias[j] = (real)(5 * ((double)j + 0.5) / (double)head->width - 6.5);
 }
 
 static void start_params(real *params, const AttentionHead *head, RandomKey key)
@@ -237,15 +282,26 @@ static void start_params(real *params, const AttentionHead *head, RandomKey key)
 }
 
 const AttentionKind attention_rwkv7 = {
-    ROWWISE_KIND(.erases = true, .erase_key = true, .load = rwkv7_load,
-                 .backward = rwkv7_backward),
     .name = "rwkv7",
+    .source = "Peng et al. 2025, arXiv 2503.14456",
     .help = "RWKV-7: the delta rule with a decay per feature, and keys of its own for erasing",
+    .cost = "D^2",
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .knows_positions = true,
     .wants_convolution = true,
+    .wants_norm = true,
     .wants_gate = true,
-    .gates = two_per_feature,
-    .gate_rank = 32,
-    .start_gates = start_rwkv7_gates,
+    .gates = {one_per_feature, .rank = 32, .tanh = true, .start = start_rwkv7_gates},
+    .rates = {one_per_feature, .rank = 32},
     .param_count = two_per_feature,
     .start_params = start_params,
+    .keeps_lengths = true,
+    .form = 1,
+    .changed = "decays and rates come from two low-rank layers (since 0.2)",
+    .engine = &rowwise_engine,
+    .detail = &(const RowwiseRule){.erases = true,
+                                   .erase_key = true,
+                                   .load = rwkv7_load,
+                                   .backward = rwkv7_backward},
 };

@@ -49,9 +49,9 @@ static size_t leading_of(const AttentionHead *head)
 }
 
 /* Per position: two products with half a chunk, one read and one write of the state. */
-double features_flop(const AttentionHead *head)
+static double flop(const AttentionHead *head)
 {
-    double width = (double)head->width, features = (double)features_of(head);
+    double width = (double)head->value_width, features = (double)features_of(head);
     double pairs = (double)CHUNK * ((double)leading_of(head) + width);
     double own = map_of(head)->flop ? map_of(head)->flop(head) : 0;
     return (double)head->length * (pairs + 4 * features * width) + own;
@@ -68,7 +68,7 @@ typedef struct Features {
     real *q_numerator,
         *k_numerator; /* those of the numerator; the same memory if they do not differ */
     real *dq, *dk;    /* (rows, F) */
-    real *dout;       /* (rows, D) gradient before the division */
+    real *dout;       /* (rows, Dv) gradient before the division */
     real *n, *dn;     /* (rows) denominators, saved by forward, and their gradient */
     real *z;          /* (F) sum of the keys up to the current row */
 } Features;
@@ -80,7 +80,7 @@ static void lay_out(void *work, Arena *arena)
     const Chunk at = c->at;
     *c = (Features){.at = at, .map = map_of(at.head), .leading = leading_of(at.head)};
     ROWS_TAKE(arena, CHUNK * at.features, &c->q_numerator, &c->k_numerator, &c->dq, &c->dk);
-    c->dout = arena_reals(arena, CHUNK * at.width);
+    c->dout = arena_reals(arena, CHUNK * at.value_width);
     c->dn = arena_reals(arena, CHUNK);
     c->z = arena_reals(arena, at.features);
     c->scale = c->map->scale ? c->map->scale(at.head) : 1;
@@ -135,7 +135,7 @@ static void features_backward(const Features *c, bool keys)
                       rows.x + i * stride, c->scale, c->at.width);
 }
 
-static void load_keys(void *work)
+static void prepare(void *work)
 {
     Features *c = work;
     c->n = c->at.data.saved;
@@ -147,7 +147,7 @@ static void load_keys(void *work)
  * that case. */
 static void load_queries(Features *c)
 {
-    const real *z = c->at.state + c->at.features * c->at.width;
+    const real *z = c->at.state + c->at.features * c->at.value_width;
     load_features(c, false);
     memcpy(c->z, z, c->at.features * sizeof(real));
     if (c->map->share)
@@ -197,16 +197,17 @@ static void divide(const Features *c)
         c->n[i] += c->map->epsilon;
         real inverse = 1 / c->n[i];
         real *restrict y = c->at.data.out + i * out_stride;
-        for (size_t j = 0; j < c->at.width; j++)
+        for (size_t j = 0; j < c->at.value_width; j++)
             y[j] *= inverse;
     }
 }
 
-static void read_state(void *work)
+static void forward(void *work)
 {
     Features *c = work;
     const FeatureMap *map = c->map;
-    size_t width = c->at.width, features = c->at.features, stride = c->at.head->out_stride;
+    size_t width = c->at.value_width, features = c->at.features;
+    size_t stride = c->at.head->out_stride;
     real *out = c->at.data.out;
     load_queries(c);
     multiply_pairs(c);
@@ -223,12 +224,13 @@ static void read_state(void *work)
 }
 
 /* S += K^T V    z += K */
-static void advance(void *work, real *state)
+static void update_state(void *work, real *state)
 {
     const Features *c = work;
-    real *z = state + c->at.features * c->at.width;
-    gemm(c->at.features, c->at.width, c->at.rows, 1, transposed(c->k_numerator, c->at.features),
-         c->at.v, GEMM_ADD, state, c->at.width);
+    size_t width = c->at.value_width;
+    real *z = state + c->at.features * width;
+    gemm(c->at.features, width, c->at.rows, 1, transposed(c->k_numerator, c->at.features),
+         c->at.v, GEMM_ADD, state, width);
     for (size_t i = 0; i < c->at.rows; i++)
         vector_add_scaled(z, c->at.k + i * c->at.features, 1, c->at.features);
 }
@@ -239,7 +241,7 @@ static void advance(void *work, real *state)
 static void divide_backward(const Features *c)
 {
     const AttentionData *data = &c->at.data;
-    size_t width = c->at.width, stride = c->at.head->out_stride;
+    size_t width = c->at.value_width, stride = c->at.head->out_stride;
     for (size_t i = 0; i < c->at.rows; i++) {
         const real *dy = data->dout + i * stride;
         chunk_fetch_next(&c->at, data->dout, stride, i);
@@ -257,7 +259,7 @@ static void divide_backward(const Features *c)
 static void pairs_backward(const Features *c, Factor dout)
 {
     multiply_pairs(c);
-    triangle_product(c->at.a, dout, c->at.v, c->at.width);
+    triangle_product(c->at.a, dout, c->at.v, c->at.value_width);
     for (size_t i = 0; c->map->weigh && i < c->at.rows; i++)
         c->map->weigh_backward(c->at.p.at + i * c->at.p.stride, c->at.a.at + i * c->at.a.stride,
                                c->dn[i], i + 1, c->scale);
@@ -265,7 +267,7 @@ static void pairs_backward(const Features *c, Factor dout)
 
 static void products_backward(const Features *c, real *ds)
 {
-    size_t width = c->at.width, features = c->at.features, stride = c->at.head->stride;
+    size_t width = c->at.value_width, features = c->at.features, stride = c->at.head->stride;
     size_t rows = c->at.rows;
     bool is_last = c->at.is_last;
     real *dv = c->at.data.dv;
@@ -319,7 +321,8 @@ static void sums_before_backward(const Features *c, real *dz)
 
 static void denominators_backward(const Features *c, real *dz)
 {
-    memcpy(c->z, c->at.state + c->at.features * c->at.width, c->at.features * sizeof(real));
+    memcpy(c->z, c->at.state + c->at.features * c->at.value_width,
+           c->at.features * sizeof(real));
     if (c->map->share)
         c->map->share_backward(c->dq, c->dk, dz, c->q_numerator, c->z, c->at.k, c->at.rows,
                                c->at.features);
@@ -350,7 +353,7 @@ static void backward(void *work, real *dstate)
         rotary_turn(c->dq + i * features, angles, features, true);
         rotary_turn(c->dk + i * features, angles, features, true);
     }
-    denominators_backward(c, dstate + features * c->at.width);
+    denominators_backward(c, dstate + features * c->at.value_width);
     features_backward(c, false);
     features_backward(c, true);
     if (c->map->near)
@@ -363,9 +366,9 @@ static void step(void *work)
 {
     Features *c = work;
     real *state = c->at.state;
-    size_t width = c->at.width, features = c->at.features;
+    size_t width = c->at.value_width, features = c->at.features;
     real *z = state + features * width, n = 1, *out = c->at.data.out;
-    load_keys(c);
+    prepare(c);
     load_features(c, false);
     if (c->map->share)
         c->map->share(c->q_numerator, z, c->at.q, c->at.k, 1, features);
@@ -390,8 +393,8 @@ static void absorb_chunk(Features c, const real *kept, real *state)
     c.at.next_rows = 0;
     c.at.data.k = kept;
     c.at.v = plain(kept + c.at.width, rows.stride);
-    load_keys(&c);
-    advance(&c, state);
+    prepare(&c);
+    update_state(&c, state);
 }
 
 /* The keys and values of a chunk are kept behind the sums, a row for each position. When the
@@ -400,29 +403,34 @@ static void near_step(void *work)
 {
     Features *c = work;
     real *state = c->at.state;
-    size_t width = c->at.width, features = c->at.features;
+    size_t width = c->at.width, of_values = c->at.value_width, features = c->at.features;
     size_t last = c->at.head->position % CHUNK;
-    real *z = state + features * width, *kept = z + features, *p = c->at.p.at;
+    real *z = state + features * of_values, *kept = z + features, *p = c->at.p.at;
     if (last == 0 && c->at.head->position > 0)
         absorb_chunk(*c, kept, state);
     memcpy(kept + last * features, c->at.data.k, width * sizeof(real));
-    memcpy(kept + last * features + width, c->at.data.v, width * sizeof(real));
+    memcpy(kept + last * features + width, c->at.data.v, of_values * sizeof(real));
     for (size_t j = 0; j <= last; j++)
         p[j] = vector_dot(c->at.data.q, kept + j * features, width);
     load_features(c, false);
     real n = c->map->weigh(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
     real inverse = 1 / n;
-    vector_zero(c->at.data.out, width);
+    vector_zero(c->at.data.out, of_values);
     for (size_t j = 0; j <= last; j++)
-        vector_add_scaled(c->at.data.out, kept + j * features + width, p[j] * inverse, width);
+        vector_add_scaled(c->at.data.out, kept + j * features + width, p[j] * inverse,
+                          of_values);
     for (size_t i = 0; i < features; i++)
-        vector_add_scaled(c->at.data.out, state + i * width, c->at.q[i] * inverse, width);
+        vector_add_scaled(c->at.data.out, state + i * of_values, c->at.q[i] * inverse,
+                          of_values);
 }
 
-#define FUNCTIONS                                                                        \
-    .chunk = CHUNK, .span = SPAN, .features = features_of, .sums = 1, .saves_row = true, \
-    .lay_out = lay_out, .load = load_keys, .read = read_state, .advance = advance,       \
+#define FUNCTIONS                                                                             \
+    .chunk = CHUNK, .span = SPAN, .features = features_of, .sums = 1, .saves_row = true,      \
+    .lay_out = lay_out, .prepare = prepare, .forward = forward, .update_state = update_state, \
     .backward = backward
 
-const Recurrence features_recurrence = {FUNCTIONS, .step = step};
-const Recurrence features_near_recurrence = {FUNCTIONS, .step_rows = CHUNK, .step = near_step};
+static const Recurrence recurrence = {FUNCTIONS, .step = step};
+static const Recurrence near_recurrence = {FUNCTIONS, .step_rows = CHUNK, .step = near_step};
+
+const AttentionEngine features_engine = CHUNKWISE_ENGINE(recurrence, flop);
+const AttentionEngine features_near_engine = CHUNKWISE_ENGINE(near_recurrence, flop);

@@ -1,6 +1,5 @@
 /* The engine of normalised linear attention over positive features, which features.c explains.
- * A kind describes its features by a FeatureMap; its table row begins with
- * FEATURES_KIND(the fields of the map).
+ * A kind describes its features by a FeatureMap, the detail of its row.
  *
  * D is the head dimension, F the number of features of a row of q or k. */
 #ifndef LINNET_FEATURES_H
@@ -58,17 +57,7 @@ typedef struct FeatureMap {
                            size_t rows, size_t width);
 } FeatureMap;
 
-extern const Recurrence features_recurrence, features_near_recurrence;
-
-double features_flop(const AttentionHead *head);
-
-/* Takes the fields of a FeatureMap. */
-#define FEATURES_KIND(...)                                                                    \
-    CHUNKWISE_KIND(features_recurrence), .normalised = true, .carry = CARRY_DIVERGES,         \
-                                         .flop = features_flop, .detail = &(const FeatureMap) \
-    {                                                                                         \
-        __VA_ARGS__                                                                           \
-    }
+extern const AttentionEngine features_engine, features_near_engine;
 
 /* The scale 1/sqrt(D) of a product, shared between q and k. */
 static inline real feature_half_scale(const AttentionHead *head)

@@ -33,10 +33,20 @@ static real decay(const AttentionHead *head)
 }
 
 const AttentionKind attention_retention = {
-    DECAY_KIND(.constant = decay),
     .name = "retention",
+    .source = "Sun et al. 2023, arXiv 2307.08621",
     .help = "RetNet retention: linear attention with a fixed decay per head",
+    .cost = "D^2",
     .wants_gate = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .keeps_lengths = true,
+    .form = 1,
+    .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
+    .values = {2, 1},
+    .engine = &decay_engine,
+    .detail = &(const DecayRule){.constant = decay},
 };
 
 /* --- gated --- */
@@ -59,11 +69,22 @@ static void logarithms_backward(real *dg, const real *raw, const real *params, r
 }
 
 const AttentionKind attention_gated = {
-    DECAY_KIND(.logarithms = logarithms, .logarithms_backward = logarithms_backward),
     .name = "gated",
+    .source = "gla with one decay: Yang et al. 2023, arXiv 2312.06635",
     .help = "gated linear attention with one data-dependent decay per position",
+    .cost = "D^2",
     .knows_positions = true,
     .wants_gate = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .gates = {decay_gates},
+    .keeps_lengths = true,
+    .form = 1,
+    .changed = "it has no QK-norm any more (since 0.2)",
+    .engine = &decay_engine,
+    .detail = &(const DecayRule){.logarithms = logarithms,
+                                 .logarithms_backward = logarithms_backward},
 };
 
 /* --- gla --- */
@@ -97,12 +118,22 @@ static size_t gates_per_feature(const AttentionHead *head)
 }
 
 const AttentionKind attention_gla = {
-    ROWWISE_KIND(.load = gla_load, .backward = gla_backward),
     .name = "gla",
+    .source = "Yang et al. 2023, arXiv 2312.06635",
     .help = "GLA: gated linear attention with a data-dependent decay per feature",
+    .cost = "D^2",
     .wants_gate = true,
-    .gates = gates_per_feature,
-    .gate_rank = 16,
+    .gates = {gates_per_feature, .rank = 16},
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .knows_positions = true,
+    .wants_norm = true,
+    .keeps_lengths = true,
+    .form = 1,
+    .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
+    .keys = {1, 2},
+    .engine = &rowwise_engine,
+    .detail = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
 
 /* --- hgrn2 --- */
@@ -140,8 +171,21 @@ static void hgrn2_backward(const RowwiseRow *d, const AttentionData *data,
 }
 
 const AttentionKind attention_hgrn2 = {
-    ROWWISE_KIND(.load = hgrn2_load, .backward = hgrn2_backward),
     .name = "hgrn2",
+    .source = "Qin et al. 2024, arXiv 2404.07904",
     .help = "HGRN2: gla with k = 1 - decay, whose lower bound rises with the layer",
+    .cost = "D^2",
     .no_rotary = true,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .knows_positions = true,
+    .wants_norm = true,
+    .keeps_lengths = true,
+    .plain_convolution = true,
+    .form = 1,
+    .changed =
+        "no QK-norm, no SiLU behind the convolution, and one norm of all heads (since 0.2)",
+    .norms_all_heads = true,
+    .engine = &rowwise_engine,
+    .detail = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
 };

@@ -123,14 +123,15 @@ static void weigh_backward(real *restrict p, real *restrict a, real dn, size_t c
 }
 
 const AttentionKind attention_hedgehog = {
-    CHUNKWISE_KIND(features_near_recurrence),
     .name = "hedgehog",
+    .source = "Zhang et al. 2024, arXiv 2402.04347 and 2410.10254",
     .help = "softmax in chunks of 64, linear attention before them; for --convert",
     .cost = "2 D^2",
     .normalised = true,
-    .flop = features_flop,
+    .finite_state = true,
     .param_count = param_count,
     .start_params = start_params,
+    .engine = &features_near_engine,
     .detail = &(const FeatureMap){.width = features_of,
                                   .forward = forward,
                                   .backward = backward,

@@ -40,11 +40,16 @@ static void elu_row_backward(real *restrict dx, const real *restrict dy, const r
 static const FeatureRow elu = {elu_row, elu_row_backward};
 
 const AttentionKind attention_linear = {
-    FEATURES_KIND(.query = &elu, .key = &elu, .epsilon = (real)1e-6),
     .name = "linear",
+    .source = "Katharopoulos et al. 2020, arXiv 2006.16236",
     .help = "linear attention with feature map elu(x)+1; time grows linearly with the length",
     .cost = "D^2",
     .turns_itself = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.query = &elu, .key = &elu, .epsilon = (real)1e-6},
 };
 
 /* --- relu --- */
@@ -67,11 +72,15 @@ static void relu_row_backward(real *restrict dx, const real *restrict dy,
 static const FeatureRow relu = {relu_row, relu_row_backward};
 
 const AttentionKind attention_relu = {
-    FEATURES_KIND(.query = &relu, .key = &relu),
     .name = "relu",
     .help = "linear attention with the sparse feature map max(x,0)",
     .cost = "D^2",
     .turns_itself = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.query = &relu, .key = &relu},
 };
 
 /* --- sqrelu: x / |x| times sqrt(D), then the square --- */
@@ -104,11 +113,15 @@ static real root_of_width(const AttentionHead *head)
 }
 
 const AttentionKind attention_sqrelu = {
-    FEATURES_KIND(.query = &sqrelu, .key = &sqrelu, .scale = root_of_width),
     .name = "sqrelu",
     .help = "linear attention with feature map max(x,0)^2 of normalised q and k",
     .cost = "D^2",
     .turns_itself = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = root_of_width},
 };
 
 /* --- exp --- */
@@ -139,11 +152,17 @@ static void exp_row_backward(real *restrict dx, const real *restrict dy, const r
 static const FeatureRow exp_features = {exp_row, exp_row_backward};
 
 const AttentionKind attention_exp = {
-    FEATURES_KIND(.query = &exp_features, .key = &exp_features, .scale = feature_half_scale),
     .name = "exp",
     .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
     .turns_itself = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.query = &exp_features,
+                                  .key = &exp_features,
+                                  .scale = feature_half_scale},
 };
 
 /* --- softmaxfeat --- */
@@ -175,12 +194,18 @@ static const FeatureRow softmax_features = {softmax_row, softmax_row_backward};
 
 const AttentionKind attention_softmaxfeat = {
     /* epsilon: rows may share no feature */
-    FEATURES_KIND(.query = &softmax_features, .key = &softmax_features,
-                  .scale = feature_half_scale, .epsilon = (real)1e-10),
     .name = "softmaxfeat",
     .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",
     .turns_itself = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.query = &softmax_features,
+                                  .key = &softmax_features,
+                                  .scale = feature_half_scale,
+                                  .epsilon = (real)1e-10},
 };
 
 /* --- efficient --- */
@@ -231,10 +256,17 @@ static void share_backward(real *restrict dq, real *restrict dk, real *restrict 
 }
 
 const AttentionKind attention_efficient = {
-    FEATURES_KIND(.query = &softmax_features, .key = &exp_features, .share = share,
-                  .share_backward = share_backward),
     .name = "efficient",
+    .source = "Shen et al. 2018, arXiv 1812.01243",
     .help = "Efficient Attention, causal: softmax over q's features and over k's positions",
     .cost = "D^2",
     .no_rotary = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.query = &softmax_features,
+                                  .key = &exp_features,
+                                  .share = share,
+                                  .share_backward = share_backward},
 };

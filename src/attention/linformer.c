@@ -250,30 +250,38 @@ static double flop(const AttentionHead *head)
 }
 
 /* Not normalised: the rows of F need not sum to 1. */
+static const AttentionEngine engine = {.memory = memory,
+                                       .flop = flop,
+                                       .forward = panel_forward,
+                                       .backward = panel_backward,
+                                       .step = step};
+
+static const PanelKind panel = {
+    .reach = reach, .prepare = prepare, .end_backward = end_backward};
+
 const AttentionKind attention_linformer = {
-    PANEL_KIND(.reach = reach, .prepare = prepare, .end_backward = end_backward),
     .name = "linformer",
+    .source = "Wang et al. 2020, arXiv 2006.04768",
     .help =
         "Linformer, causal: softmax over the own block and learned summaries of earlier ones",
     .cost = "(segment + rank T / segment) D",
     .uses = "segment rank",
+    .has_weights = true,
     .turns_itself = true,
-    .memory = memory,
     .param_count = matrices_reals,
     .start_params = start_matrices,
-    .flop = flop,
-    .step = step,
+    .engine = &engine,
+    .detail = &panel,
 };
 
 const AttentionKind attention_pooled = {
-    PANEL_KIND(.reach = reach, .prepare = prepare, .end_backward = end_backward),
     .name = "pooled",
     .help = "softmax over the own block and the means of earlier blocks",
     .cost = "(segment + T / segment) D",
     .uses = "segment",
+    .has_weights = true,
     .normalised = true,
     .turns_itself = true,
-    .memory = memory,
-    .flop = flop,
-    .step = step,
+    .engine = &engine,
+    .detail = &panel,
 };

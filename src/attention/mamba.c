@@ -1,7 +1,7 @@
 /* Mamba-2 (Dao and Gu 2024): each position chooses a step size, by which the state decays and
  * by which the position is written,
  *
- *   S_i = a_i S_(i-1) + t_i k_i^T v_i,    o_i = q_i S_i / sqrt(D) + d v_i
+ *   S_i = a_i S_(i-1) + t_i k_i^T v_i,    o_i = q_i S_i + d v_i
  *   t_i = softplus(gate),    a_i = exp(-A t_i)
  *
  * where A > 0 and d are parameters of the head. A step of t is what the differential equation
@@ -31,20 +31,20 @@ Steps steps_lay_out(Arena *arena, const Chunk *chunk, bool trapezoid)
     ROWS_TAKE(arena, DECAY_CHUNK * s.planes, &s.angles, &s.cosines, &s.sines);
     s.keys = arena_reals(arena, DECAY_CHUNK * chunk->width);
     if (trapezoid)
-        s.state = arena_reals(arena, chunk->width * chunk->width);
+        s.state = arena_reals(arena, chunk->width * chunk->value_width);
     return s;
 }
 
-/* --- the rows after the (D, D) of a state, or of its gradient --- */
+/* --- the rows after the (D, Dv) of a state, or of its gradient --- */
 
 typedef struct Last {
-    real *k, *v, *angles; /* (D), (D), (planes) */
+    real *k, *v, *angles; /* (D), (Dv), (planes) */
 } Last;
 
-static Last last_of(real *state, size_t width)
+static Last last_of(real *state, const Chunk *chunk)
 {
-    real *at = state + width * width;
-    return (Last){at, at + width, at + 2 * width};
+    real *k = state + chunk->width * chunk->value_width, *v = k + chunk->width;
+    return (Last){k, v, v + chunk->value_width};
 }
 
 /* --- angles --- */
@@ -137,7 +137,7 @@ void steps_load(const Steps *s, const Chunk *chunk, real *g, real *decay)
     const AttentionData *data = &chunk->data;
     const real *before = s->angles;
     if (s->trapezoid)
-        before = last_of(chunk->state, chunk->width).angles;
+        before = last_of(chunk->state, chunk).angles;
     for (size_t i = 0; i < chunk->rows; i++) {
         real *angles = s->angles + i * s->planes;
         Step step = load_step(s, angles, data->gates + i * chunk->head->gates_stride,
@@ -155,25 +155,26 @@ void steps_load(const Steps *s, const Chunk *chunk, real *g, real *decay)
 
 void steps_load_keys(const Steps *s, const Chunk *chunk)
 {
-    size_t width = chunk->width;
+    size_t width = chunk->width, of_values = chunk->value_width;
     steps_rotate(s, chunk, chunk->k, width, false);
     memcpy(s->keys, chunk->k, chunk->rows * width * sizeof(real));
     rows_scale(chunk->k, width, s->weights, chunk->rows, width);
     if (!s->trapezoid)
         return;
-    const Last last = last_of(chunk->state, width);
-    for (size_t a = 0; a < width; a++) {
-        memcpy(s->state + a * width, chunk->state + a * width, width * sizeof(real));
-        vector_add_scaled(s->state + a * width, last.v, s->previous[0] * last.k[a], width);
-    }
+    const Last last = last_of(chunk->state, chunk);
+    memcpy(s->state, chunk->state, width * of_values * sizeof(real));
+    for (size_t a = 0; a < width; a++)
+        vector_add_scaled(s->state + a * of_values, last.v, s->previous[0] * last.k[a],
+                          of_values);
 }
 
 void steps_end(const Steps *s, const Chunk *chunk, real *state)
 {
     size_t width = chunk->width, end = chunk->rows - 1;
-    Last last = last_of(state, width);
+    Last last = last_of(state, chunk);
     memcpy(last.k, s->keys + end * width, width * sizeof(real));
-    memcpy(last.v, chunk->data.v + end * chunk->head->stride, width * sizeof(real));
+    memcpy(last.v, chunk->data.v + end * chunk->head->stride,
+           chunk->value_width * sizeof(real));
     memcpy(last.angles, s->angles + end * s->planes, s->planes * sizeof(real));
 }
 
@@ -184,18 +185,20 @@ void steps_end(const Steps *s, const Chunk *chunk, real *state)
  * the first `previous`. */
 static real last_backward(const Steps *s, const Chunk *chunk, real *ds)
 {
-    size_t width = chunk->width, end = (chunk->rows - 1) * chunk->head->stride;
-    const Last last = last_of(chunk->state, width);
-    Last d = last_of(ds, width);
+    size_t width = chunk->width, of_values = chunk->value_width;
+    size_t end = (chunk->rows - 1) * chunk->head->stride;
+    const Last last = last_of(chunk->state, chunk);
+    Last d = last_of(ds, chunk);
     real sum = 0, before = s->previous[0];
     vector_add_scaled(chunk->data.dk + end, d.k, 1, width);
-    vector_add_scaled(chunk->data.dv + end, d.v, 1, width);
-    vector_zero(d.v, width);
+    vector_add_scaled(chunk->data.dv + end, d.v, 1, of_values);
+    vector_zero(d.v, of_values);
     for (size_t a = 0; a < width; a++) {
-        real product = vector_dot(ds + a * width, last.v, width);
+        const real *row = ds + a * of_values;
+        real product = vector_dot(row, last.v, of_values);
         sum += last.k[a] * product;
         d.k[a] = before * product;
-        vector_add_scaled(d.v, ds + a * width, before * last.k[a], width);
+        vector_add_scaled(d.v, row, before * last.k[a], of_values);
     }
     return sum;
 }
@@ -221,7 +224,7 @@ static real weights_backward(const Steps *s, const Chunk *chunk, size_t i, real 
 static void rotations_backward(const Steps *s, const Chunk *chunk, real *ds)
 {
     size_t width = chunk->width, stride = chunk->head->stride;
-    real *later = last_of(ds, width).angles;
+    real *later = last_of(ds, chunk).angles;
     for (size_t i = chunk->rows; i-- > 0;) {
         angles_backward(later, chunk->q + i * width, chunk->data.dq + i * stride, s->planes);
         angles_backward(later, s->keys + i * width, chunk->data.dk + i * stride, s->planes);
@@ -276,7 +279,7 @@ void steps_backward(const Steps *s, const Chunk *chunk, const real *dg, real *ds
 
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
-    size_t count = head->kind->gates(head);
+    size_t count = decay_gates(head);
     for (size_t i = 0; i < count; i++)
         bias[i] = i == 0 ? timestep_bias(random_uniform(key, head->index)) : 0;
 }
@@ -289,30 +292,49 @@ static size_t two_parameters(const AttentionHead *head)
 
 static void start_params(real *params, const AttentionHead *head, RandomKey key)
 {
-    timestep_start_params(params, head, key);
+    timestep_start_params_from_one(params, head, key);
     params[DECAY_SKIP] = 1;
 }
 
 const AttentionKind attention_mamba2 = {
-    DECAY_KIND(.steps = true),
     .name = "mamba2",
+    .source = "Dao and Gu 2024, arXiv 2405.21060",
     .help = "Mamba-2: a data-dependent step size sets both the decay and the weight of a write",
+    .cost = "D^2",
     .knows_positions = true,
     .wants_convolution = true,
     .wants_gate = true,
-    .start_gates = start_gates,
+    .gates = {decay_gates, .start = start_gates},
     .param_count = two_parameters,
     .start_params = start_params,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .keeps_lengths = true,
+    .form = 1,
+    .changed = "one norm of all heads follows the output gate, outputs are not over the root of "
+               "the head dimension, and there is no QK-norm (since 0.2)",
+    .norms_all_heads = true,
+    .gates_first = true,
+    .engine = &decay_engine,
+    .detail = &(const DecayRule){.steps = true},
 };
 
 const AttentionKind attention_mamba3 = {
-    DECAY_KIND_OF(decay_trapezoid_recurrence, .steps = true, .trapezoid = true),
     .name = "mamba3",
+    .source = "Lahoti et al. 2026, arXiv 2603.15569",
     .help = "Mamba-3: mamba2 with the trapezoid rule and data-dependent RoPE",
+    .cost = "D^2",
     .knows_positions = true,
     .wants_gate = true,
-    .gate_rank = 32,
-    .start_gates = start_gates,
+    .gates = {decay_gates, .rank = 32, .start = start_gates},
     .param_count = two_parameters,
     .start_params = start_params,
+    .finite_state = true,
+    .carry = CARRY_WHOLLY,
+    .wants_norm = true,
+    .form = 1,
+    .changed = "outputs are not over the root of the head dimension (since 0.2)",
+    .engine = &decay_trapezoid_engine,
+    .detail = &(const DecayRule){.steps = true, .trapezoid = true},
 };

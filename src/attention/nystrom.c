@@ -325,17 +325,17 @@ static double flop(const AttentionHead *head)
     return inverses + 4 * width * pairs;
 }
 
+static const AttentionEngine engine = {
+    .memory = memory, .flop = flop, .forward = forward, .backward = backward, .step = step};
+
 const AttentionKind attention_nystrom = {
     .name = "nystrom",
+    .source = "Xiong et al. 2021, arXiv 2102.03902",
     .help =
         "Nystromformer, causal: own block exact, earlier ones by landmarks and pseudoinverse",
     .cost = "(segment + T / segment) D + T^3 / segment^4",
     .uses = "segment",
     .turns_itself = true,
     .carry = CARRY_NEVER,
-    .memory = memory,
-    .flop = flop,
-    .forward = forward,
-    .backward = backward,
-    .step = step,
+    .engine = &engine,
 };

@@ -74,14 +74,6 @@ double panel_flop(const AttentionHead *head);
 void panel_forward(const AttentionData *data, const AttentionHead *head);
 void panel_backward(const AttentionData *data, const AttentionHead *head);
 
-/* Takes the fields of a PanelKind. */
-#define PANEL_KIND(...)                                                        \
-    .has_weights = true, .forward = panel_forward, .backward = panel_backward, \
-    .detail = &(const PanelKind)                                               \
-    {                                                                          \
-        __VA_ARGS__                                                            \
-    }
-
 /* Decoding keeps what can still be seen in a ring: position t is in row t modulo its size.
  * Kinds with entries write them here themselves, those of a block by the step of its last
  * position. */

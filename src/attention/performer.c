@@ -157,12 +157,20 @@ static double flop(const AttentionHead *head)
 }
 
 const AttentionKind attention_performer = {
-    FEATURES_KIND(.width = features_of, .forward = forward, .backward = backward, .flop = flop),
     .name = "performer",
+    .source = "Choromanski et al. 2020, arXiv 2009.14794",
     .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",
     .uses = "features",
     .param_count = param_count,
     .start_params = start_params,
     .params_random = true,
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.width = features_of,
+                                  .forward = forward,
+                                  .backward = backward,
+                                  .flop = flop},
 };

@@ -295,20 +295,20 @@ static double flop(const AttentionHead *head)
            (4 * (double)head->options->hashes * near + 2 * (double)directions(head));
 }
 
+static const AttentionEngine engine = {
+    .memory = memory, .flop = flop, .forward = forward, .backward = backward, .step = step};
+
 const AttentionKind attention_reformer = {
     .name = "reformer",
+    .source = "Kitaev et al. 2020, arXiv 2001.04451",
     .help = "Reformer: LSH attention over a few earlier positions of the same hash bucket",
     .cost = "hashes near D",
     .uses = "hashes buckets near",
     .normalised = true,
     .turns_itself = true,
     .carry = CARRY_NEVER,
-    .memory = memory,
     .param_count = param_count,
     .start_params = start_params,
     .params_random = true,
-    .flop = flop,
-    .forward = forward,
-    .backward = backward,
-    .step = step,
+    .engine = &engine,
 };

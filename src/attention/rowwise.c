@@ -51,19 +51,20 @@ typedef struct Rowwise {
     real *g, *sums;              /* (rows, D) log a, G */
     real *decay, *inverse_decay; /* (rows, D) exp(G - H), exp(H - G) */
     real *find, *erase;          /* (rows, D) R'; M', if the kind has it */
-    real *values;                /* (rows, D) V, if it is not the input */
+    real *values;                /* (rows, Dv) V, if it is not the input */
     real *scaled;                /* (rows, D) rows times factors */
     real *powers;                /* (D) B = 2^powers */
     real *in, *out, *whole;      /* (D) B, E, W */
-    real *writings;              /* (rows, D) U of every chunk of a span, */
+    real *writings;              /* (rows, Dv) U of every chunk of a span, */
     real *triangles;             /* and L */
     Triangle l;                  /* that of this chunk */
 
     /* backward only */
-    real *dlog;                /* (D) the sum of the last equation so far */
-    real *dfind, *derase;      /* (rows, D) dR', dM' */
-    real *solved, *minus, *dg; /* (rows, D) Y, unless it is in dv; -Y; and the gradient of g */
-    Factor v;                  /* V */
+    real *dlog;           /* (D) the sum of the last equation so far */
+    real *dfind, *derase; /* (rows, D) dR', dM' */
+    real *solved, *minus; /* (rows, Dv) Y, unless it is in dv; and -Y */
+    real *dg;             /* (rows, D) the gradient of g */
+    Factor v;             /* V */
 } Rowwise;
 _Static_assert(sizeof(Rowwise) <= CHUNKWISE_MOST, "the driver has room for it");
 
@@ -71,18 +72,21 @@ static void lay_out(void *work, Arena *arena)
 {
     Rowwise *c = work;
     const Chunk at = c->at;
-    size_t block = CHUNK * at.width;
+    size_t block = CHUNK * at.width, of_values = CHUNK * at.value_width;
     *c = (Rowwise){.at = at, .rule = at.head->kind->detail};
     ROWS_TAKE(arena, block, &c->g, &c->sums, &c->decay, &c->inverse_decay, &c->scaled, &c->dg);
     ROWS_TAKE(arena, at.width, &c->powers, &c->in, &c->out, &c->whole, &c->dlog);
     if (c->rule->values)
-        c->values = arena_reals(arena, block);
-    if (c->rule->erase_key)
-        ROWS_TAKE(arena, block, &c->erase, &c->derase, &c->solved);
+        c->values = arena_reals(arena, of_values);
+    if (c->rule->erase_key) {
+        ROWS_TAKE(arena, block, &c->erase, &c->derase);
+        c->solved = arena_reals(arena, of_values);
+    }
     if (!c->rule->erases)
         return;
-    ROWS_TAKE(arena, block, &c->find, &c->dfind, &c->minus);
-    c->writings = arena_reals(arena, SPAN * block);
+    ROWS_TAKE(arena, block, &c->find, &c->dfind);
+    c->minus = arena_reals(arena, of_values);
+    c->writings = arena_reals(arena, SPAN * of_values);
     c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
 }
 
@@ -102,18 +106,18 @@ static size_t pairs_of(const Rowwise *c)
 
 static real *writing(const Rowwise *c)
 {
-    return c->writings + c->at.slot * CHUNK * c->at.width;
+    return c->writings + c->at.slot * CHUNK * c->at.value_width;
 }
 
 /* The last pair is that of the delta rule, if the kind follows it. */
 static Pair pair_of(const Rowwise *c, size_t index)
 {
-    size_t width = c->at.width, stride = c->at.head->stride;
+    size_t of_values = c->at.value_width, stride = c->at.head->stride;
     Pair pair = {c->at.k, c->v, c->at.data.dk, c->at.data.dv, stride, stride};
     if (index == 1)
-        pair = (Pair){c->erase, c->v, c->derase, c->solved, width, width};
+        pair = (Pair){c->erase, c->v, c->derase, c->solved, c->at.width, of_values};
     if (c->rule->erases && index + 1 == pairs_of(c))
-        pair.u = plain(writing(c), width);
+        pair.u = plain(writing(c), of_values);
     return pair;
 }
 
@@ -128,27 +132,40 @@ static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stri
             y[i * y_stride + j] = x[i * x_stride + j] * factors[j];
 }
 
-/* Y = X M, where M is a state or its gradient and may be known to be zero. */
-static void multiply_state(real *y, size_t y_stride, Factor x, Factor m, bool zero,
-                           const Rowwise *c)
+/* Y = (X f) M, where M is a state or its gradient and may be known to be zero; X are rows of
+ * keys, and Y of values. */
+static void read_rows(real *y, size_t y_stride, const real *x, const real *factors,
+                      const real *m, bool zero, const Rowwise *c)
 {
-    size_t width = c->at.width;
-    chunk_product(zero, c->at.rows, width, width, x, m, y, y_stride);
+    size_t width = c->at.width, of_values = c->at.value_width;
+    scale_columns(c->scaled, width, x, width, factors, c);
+    chunk_product(zero, c->at.rows, of_values, width, plain(c->scaled, width),
+                  plain(m, of_values), y, y_stride);
+}
+
+/* Y = (X M^T) f: X are rows of values, and Y of keys. */
+static void read_keys(real *y, size_t y_stride, Factor x, const real *factors, const real *m,
+                      bool zero, const Rowwise *c)
+{
+    size_t width = c->at.width, of_values = c->at.value_width;
+    chunk_product(zero, c->at.rows, width, of_values, x, transposed(m, of_values), y, y_stride);
+    scale_columns(y, y_stride, y, y_stride, factors, c);
 }
 
 /* M += (X f)^T Y */
 static void add_products(real *m, const real *x, const real *factors, Factor y,
                          const Rowwise *c)
 {
-    size_t width = c->at.width;
+    size_t width = c->at.width, of_values = c->at.value_width;
     scale_columns(c->scaled, width, x, width, factors, c);
-    gemm(width, width, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m, width);
+    gemm(width, of_values, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m,
+         of_values);
 }
 
 /* P = tril(X Y^T), or without the diagonal. */
-static void scores(const Rowwise *c, Factor x, Factor y, bool strict)
+static void scores(const Rowwise *c, Factor x, Factor y, size_t width, bool strict)
 {
-    triangle_product(c->at.p, x, y, c->at.width);
+    triangle_product(c->at.p, x, y, width);
     for (size_t i = 0; strict && i < c->at.rows; i++)
         c->at.p.at[i * CHUNK + i] = 0;
 }
@@ -159,7 +176,7 @@ static RowwiseRow row_of(const Rowwise *c, size_t i)
 {
     size_t at = i * c->at.width;
     RowwiseRow row = {.g = c->g + at, .q = c->at.q + at, .k = c->at.k + at};
-    row.v = c->values ? c->values + at : NULL;
+    row.v = c->values ? c->values + i * c->at.value_width : NULL;
     row.find = c->find ? c->find + at : NULL;
     row.erase = c->erase ? c->erase + at : NULL;
     return row;
@@ -174,6 +191,8 @@ static void load_row(const Rowwise *c, size_t i)
     chunk_fetch_next(&c->at, c->at.data.k, head->stride, i);
     if (c->at.data.gates)
         chunk_fetch_next(&c->at, c->at.data.gates, head->gates_stride, i);
+    if (c->at.data.rates)
+        chunk_fetch_next(&c->at, c->at.data.rates, head->rates_stride, i);
     c->rule->load(&row, &data, head);
     for (size_t j = 0; j < c->at.width; j++)
         row.g[j] = row.g[j] < ROWWISE_LEAST ? ROWWISE_LEAST : row.g[j];
@@ -223,30 +242,28 @@ static void multiply(real *restrict x, const real *restrict factors, const Rowwi
 /* Computes U: what the delta rule writes. */
 static void compute_writing(const Rowwise *c)
 {
-    size_t width = c->at.width;
+    size_t width = c->at.width, of_values = c->at.value_width;
     real *u = writing(c);
     const Pair pair = pair_of(c, pairs_of(c) - 1);
     Factor find = plain(c->find, width), v = c->v;
     triangle_product(c->l, find, plain(pair.k, width), width);
-    scale_columns(c->scaled, width, c->find, width, c->in, c);
-    multiply_state(u, width, plain(c->scaled, width), plain(c->at.state, width),
-                   c->at.state_is_zero, c);
+    read_rows(u, of_values, c->find, c->in, c->at.state, c->at.state_is_zero, c);
     if (c->rule->erase_key) {
-        scores(c, find, plain(c->at.k, width), true);
-        triangle_add(u, width, c->at.p, v, width);
+        scores(c, find, plain(c->at.k, width), width, true);
+        triangle_add(u, of_values, c->at.p, v, of_values);
     }
     for (size_t i = 0; i < c->at.rows; i++)
-        for (size_t j = 0; j < width; j++)
-            u[i * width + j] = (c->rule->erase_key ? 0 : v.at[i * v.stride + j]) -
-                               u[i * width + j];
-    triangle_solve(c->l, u, width, width);
+        for (size_t j = 0; j < of_values; j++)
+            u[i * of_values + j] = (c->rule->erase_key ? 0 : v.at[i * v.stride + j]) -
+                                   u[i * of_values + j];
+    triangle_solve(c->l, u, of_values, of_values);
 }
 
 /* All but Q'. What the delta rule writes stays in its slot. */
-static void load(void *work)
+static void prepare(void *work)
 {
     Rowwise *c = work;
-    c->v = c->values ? plain(c->values, c->at.width) : c->at.v;
+    c->v = c->values ? plain(c->values, c->at.value_width) : c->at.v;
     c->l = (Triangle){c->triangles, c->at.rows, CHUNK};
     for (size_t i = 0; i < c->at.rows; i++)
         load_row(c, i);
@@ -274,26 +291,24 @@ static void load_queries(const Rowwise *c)
 
 /* --- forward --- */
 
-static void read_state(void *work)
+static void forward(void *work)
 {
     const Rowwise *c = work;
     size_t width = c->at.width, stride = c->at.head->out_stride;
     real *out = c->at.data.out;
     load_queries(c);
-    scale_columns(c->scaled, width, c->at.q, width, c->in, c);
-    multiply_state(out, stride, plain(c->scaled, width), plain(c->at.state, width),
-                   c->at.state_is_zero, c);
+    read_rows(out, stride, c->at.q, c->in, c->at.state, c->at.state_is_zero, c);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
-        scores(c, plain(c->at.q, width), plain(pair.k, width), false);
-        triangle_add(out, stride, c->at.p, pair.u, width);
+        scores(c, plain(c->at.q, width), plain(pair.k, width), width, false);
+        triangle_add(out, stride, c->at.p, pair.u, c->at.value_width);
     }
 }
 
-static void advance(void *work, real *state)
+static void update_state(void *work, real *state)
 {
     const Rowwise *c = work;
-    rows_scale(state, c->at.width, c->whole, c->at.width, c->at.width);
+    rows_scale(state, c->at.value_width, c->whole, c->at.width, c->at.value_width);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
         add_products(state, pair.k, c->out, pair.u, c);
@@ -306,9 +321,10 @@ static void advance(void *work, real *state)
  * what was written, whose share write_backward() adds. */
 static void start_dlog(const Rowwise *c, const real *ds)
 {
-    size_t width = c->at.width;
-    for (size_t j = 0; j < width; j++)
-        c->dlog[j] = c->whole[j] * vector_dot(c->at.state + j * width, ds + j * width, width);
+    size_t of_values = c->at.value_width;
+    for (size_t j = 0; j < c->at.width; j++)
+        c->dlog[j] = c->whole[j] *
+                     vector_dot(c->at.state + j * of_values, ds + j * of_values, of_values);
 }
 
 /* dK' = (U dS^T) E      dU = (K' E) dS + P^T dO */
@@ -317,16 +333,13 @@ static void write_backward(const Rowwise *c, const Pair *pair, const real *ds)
     size_t width = c->at.width;
     real *dk = pair->dk;
     bool is_last = c->at.is_last;
-    multiply_state(dk, pair->dk_stride, pair->u, transposed(ds, width), is_last, c);
-    scale_columns(dk, pair->dk_stride, dk, pair->dk_stride, c->out, c);
+    read_keys(dk, pair->dk_stride, pair->u, c->out, ds, is_last, c);
     for (size_t i = 0; i < c->at.rows; i++)
         for (size_t j = 0; j < width; j++)
             c->dlog[j] += pair->k[i * width + j] * dk[i * pair->dk_stride + j];
-    scale_columns(c->scaled, width, pair->k, width, c->out, c);
-    multiply_state(pair->du, pair->du_stride, plain(c->scaled, width), plain(ds, width),
-                   is_last, c);
-    scores(c, plain(c->at.q, width), plain(pair->k, width), false);
-    triangle_transposed_add(pair->du, pair->du_stride, c->at.p, c->at.dout, width);
+    read_rows(pair->du, pair->du_stride, pair->k, c->out, ds, is_last, c);
+    scores(c, plain(c->at.q, width), plain(pair->k, width), width, false);
+    triangle_transposed_add(pair->du, pair->du_stride, c->at.p, c->at.dout, c->at.value_width);
 }
 
 /* The backward pass of reading: X are Q' or R', Z is the gradient of what they read.
@@ -336,11 +349,10 @@ static void read_backward(const Rowwise *c, real *ds, real *dx, size_t dx_stride
                           Factor z)
 {
     size_t width = c->at.width;
-    multiply_state(dx, dx_stride, z, transposed(c->at.state, width), c->at.state_is_zero, c);
-    scale_columns(dx, dx_stride, dx, dx_stride, c->in, c);
+    read_keys(dx, dx_stride, z, c->in, c->at.state, c->at.state_is_zero, c);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
-        scores(c, z, pair.u, x == c->find);
+        scores(c, z, pair.u, c->at.value_width, x == c->find);
         triangle_add(dx, dx_stride, c->at.p, plain(pair.k, width), width);
         triangle_transposed_add(pair.dk, pair.dk_stride, c->at.p, plain(x, width), width);
     }
@@ -350,16 +362,16 @@ static void read_backward(const Rowwise *c, real *ds, real *dx, size_t dx_stride
 
 static void erase_backward(const Rowwise *c, real *ds)
 {
-    size_t width = c->at.width;
+    size_t width = c->at.width, of_values = c->at.value_width;
     Pair pair = pair_of(c, pairs_of(c) - 1);
-    Factor minus = plain(c->minus, width);
-    triangle_solve_transposed(c->l, pair.du, pair.du_stride, width);
+    Factor minus = plain(c->minus, of_values);
+    triangle_solve_transposed(c->l, pair.du, pair.du_stride, of_values);
     for (size_t i = 0; i < c->at.rows; i++)
-        for (size_t j = 0; j < width; j++)
-            c->minus[i * width + j] = -pair.du[i * pair.du_stride + j];
+        for (size_t j = 0; j < of_values; j++)
+            c->minus[i * of_values + j] = -pair.du[i * pair.du_stride + j];
     if (c->rule->erase_key) {
-        scores(c, plain(c->find, width), plain(c->at.k, width), true);
-        triangle_transposed_add(c->at.data.dv, c->at.head->stride, c->at.p, minus, width);
+        scores(c, plain(c->find, width), plain(c->at.k, width), width, true);
+        triangle_transposed_add(c->at.data.dv, c->at.head->stride, c->at.p, minus, of_values);
     }
     read_backward(c, ds, c->dfind, width, c->find, minus);
 }
@@ -407,7 +419,7 @@ static void backward(void *work, real *ds)
         Pair pair = pair_of(c, p);
         write_backward(c, &pair, ds);
     }
-    rows_scale(ds, c->at.width, c->whole, c->at.width, c->at.width);
+    rows_scale(ds, c->at.value_width, c->whole, c->at.width, c->at.value_width);
     read_backward(c, ds, c->at.data.dq, c->at.head->stride, c->at.q, c->at.dout);
     if (c->rule->erases)
         erase_backward(c, ds);
@@ -420,45 +432,49 @@ static void backward(void *work, real *ds)
 static void step(void *work)
 {
     const Rowwise *c = work;
-    size_t width = c->at.width;
-    real *state = c->at.state, *out = c->at.data.out, *u = c->scaled;
+    size_t of_values = c->at.value_width;
+    real *state = c->at.state, *out = c->at.data.out, *u = c->writings;
     const real *v = c->values ? c->values : c->at.data.v;
     const real *erase = c->rule->erase_key ? c->erase : c->at.k;
     load_row(c, 0);
-    vector_zero(u, width);
-    vector_zero(out, width);
-    for (size_t i = 0; i < width; i++) {
-        real *restrict s = state + i * width, decay = vector_exp(c->g[i]);
-        for (size_t j = 0; j < width; j++)
+    if (c->rule->erases)
+        vector_zero(u, of_values);
+    vector_zero(out, of_values);
+    for (size_t i = 0; i < c->at.width; i++) {
+        real *restrict s = state + i * of_values, decay = vector_exp(c->g[i]);
+        for (size_t j = 0; j < of_values; j++)
             s[j] *= decay;
         if (c->rule->erases)
-            vector_add_scaled(u, s, -c->find[i], width);
+            vector_add_scaled(u, s, -c->find[i], of_values);
     }
-    for (size_t i = 0; i < width; i++) {
-        real *restrict s = state + i * width;
-        vector_add_scaled(s, v, c->at.k[i], width);
+    for (size_t i = 0; i < c->at.width; i++) {
+        real *restrict s = state + i * of_values;
+        vector_add_scaled(s, v, c->at.k[i], of_values);
         if (c->rule->erases)
-            vector_add_scaled(s, u, erase[i], width);
-        vector_add_scaled(out, s, c->at.q[i], width);
+            vector_add_scaled(s, u, erase[i], of_values);
+        vector_add_scaled(out, s, c->at.q[i], of_values);
     }
 }
-
-const Recurrence rowwise_recurrence = {.chunk = CHUNK,
-                                       .span = SPAN,
-                                       .lay_out = lay_out,
-                                       .load = load,
-                                       .read = read_state,
-                                       .advance = advance,
-                                       .backward = backward,
-                                       .step = step};
 
 /* Per position: two products with half a chunk, one read and one write of the state; the delta
  * rule adds as many and another read; a key of its own adds products and a write. */
-double rowwise_flop(const AttentionHead *head)
+static double flop(const AttentionHead *head)
 {
     const RowwiseRule *rule = head->kind->detail;
-    double width = (double)head->width;
-    double half = 2 + 2 * rule->erases + 2 * rule->erase_key;
+    double width = (double)head->width, values = (double)head->value_width;
+    double half = 1 + rule->erases + rule->erase_key;
     double whole = 4 + 2 * rule->erases + 2 * rule->erase_key;
-    return (double)head->length * (half * (double)CHUNK * width + whole * width * width);
+    return (double)head->length *
+           (half * (double)CHUNK * (width + values) + whole * width * values);
 }
+
+static const Recurrence recurrence = {.chunk = CHUNK,
+                                      .span = SPAN,
+                                      .lay_out = lay_out,
+                                      .prepare = prepare,
+                                      .forward = forward,
+                                      .update_state = update_state,
+                                      .backward = backward,
+                                      .step = step};
+
+const AttentionEngine rowwise_engine = CHUNKWISE_ENGINE(recurrence, flop);

@@ -1,12 +1,12 @@
 /* The engine of kinds whose state has a decay of its own for every row, that is, for every
- * feature of the keys; some of them follow the delta rule. rowwise.c has the mathematics. A
- * kind's table row begins with ROWWISE_KIND(the fields of its RowwiseRule). */
+ * feature of the keys; some of them follow the delta rule. rowwise.c has the mathematics. The
+ * detail of a kind's row is its RowwiseRule. */
 #ifndef LINNET_ROWWISE_H
 #define LINNET_ROWWISE_H
 
 #include "src/attention/chunkwise.h"
 
-/* What a position contributes, (D) each; or the gradients of these. */
+/* What a position contributes, (D) each, v (Dv); or the gradients of these. */
 typedef struct RowwiseRow {
     real *g;     /* log decays; below ROWWISE_LEAST they count as that, without a gradient */
     real *q;     /* the query, scaled as the kind wants it */
@@ -30,17 +30,6 @@ typedef struct RowwiseRule {
     void (*backward)(const RowwiseRow *d, const AttentionData *data, const AttentionHead *head);
 } RowwiseRule;
 
-extern const Recurrence rowwise_recurrence;
-
-double rowwise_flop(const AttentionHead *head);
-
-/* Takes the fields of a RowwiseRule. */
-#define ROWWISE_KIND(...)                                                                    \
-    CHUNKWISE_KIND(rowwise_recurrence), .cost = "D^2", .knows_positions = true,              \
-                                        .carry = CARRY_WHOLLY, .wants_norm = true,           \
-                                        .flop = rowwise_flop, .detail = &(const RowwiseRule) \
-    {                                                                                        \
-        __VA_ARGS__                                                                          \
-    }
+extern const AttentionEngine rowwise_engine;
 
 #endif

@@ -23,15 +23,21 @@
 #include "src/attention/panel.h"
 #include "src/math/vector.h"
 
+static const AttentionEngine softmax_engine = {.memory = panel_memory,
+                                               .flop = panel_flop,
+                                               .forward = panel_forward,
+                                               .backward = panel_backward,
+                                               .step = panel_step};
+
 const AttentionKind attention_softmax = {
-    PANEL_KIND(.reach = NULL),
     .name = "softmax",
+    .source = "Vaswani et al. 2017, arXiv 1706.03762",
     .help = "exact softmax attention; time grows with the square of the length",
     .cost = "T D",
+    .has_weights = true,
     .normalised = true,
-    .memory = panel_memory,
-    .flop = panel_flop,
-    .step = panel_step,
+    .engine = &softmax_engine,
+    .detail = &(const PanelKind){0},
 };
 
 /* --- softmax1 --- */
@@ -49,16 +55,16 @@ static void start_sink(real *params, const AttentionHead *head, RandomKey key)
 }
 
 const AttentionKind attention_softmax1 = {
-    PANEL_KIND(.has_sink = true),
     .name = "softmax1",
+    .source = "Miller 2023, Attention Is Off By One",
     .help = "softmax with an extra 1 in the denominator, so that a head may attend to nothing",
     .cost = "T D",
     .uses = "sink",
-    .memory = panel_memory,
+    .has_weights = true,
     .param_count = sink_reals,
     .start_params = start_sink,
-    .flop = panel_flop,
-    .step = panel_step,
+    .engine = &softmax_engine,
+    .detail = &(const PanelKind){.has_sink = true},
 };
 
 /* --- fox --- */
@@ -115,22 +121,23 @@ static size_t one_gate(const AttentionHead *head)
     return 1;
 }
 
-static void fox_start_gates(real *bias, const AttentionHead *head, RandomKey key)
-{
-    (void)key;
-    bias[0] = head->heads > 1 ? 5 * (real)head->index / (real)(head->heads - 1) : (real)2.5;
-}
+static const AttentionEngine fox_engine = {.memory = fox_memory,
+                                           .flop = panel_flop,
+                                           .forward = panel_forward,
+                                           .backward = panel_backward,
+                                           .step = fox_step};
 
 const AttentionKind attention_fox = {
-    PANEL_KIND(.fades = true, .prepare = fox_prepare, .end_backward = fox_end_backward),
     .name = "fox",
+    .source = "Lin et al. 2025, arXiv 2503.02130",
     .help = "forgetting transformer (FoX): softmax whose scores fade by learned forget gates",
     .cost = "T D",
+    .has_weights = true,
     .normalised = true,
     .knows_positions = true,
-    .memory = fox_memory,
-    .gates = one_gate,
-    .start_gates = fox_start_gates,
-    .flop = panel_flop,
-    .step = fox_step,
+    .gates = {one_gate},
+    .engine = &fox_engine,
+    .detail = &(const PanelKind){.fades = true,
+                                 .prepare = fox_prepare,
+                                 .end_backward = fox_end_backward},
 };

@@ -101,18 +101,24 @@ static void window_prepare(PanelSource *source, const AttentionData *data,
     }
 }
 
+static const AttentionEngine window_engine = {.memory = window_memory,
+                                              .flop = panel_flop,
+                                              .forward = panel_forward,
+                                              .backward = panel_backward,
+                                              .step = panel_step};
+
 const AttentionKind attention_window = {
-    PANEL_KIND(.reach = window_reach, .prepare = window_prepare),
     .name = "window",
+    .source = "Beltagy et al. 2020, arXiv 2004.05150",
     .help = "sliding-window softmax attention",
     .cost = "window D",
     .uses = "window",
+    .has_weights = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .memory = window_memory,
-    .flop = panel_flop,
-    .step = panel_step,
+    .engine = &window_engine,
+    .detail = &(const PanelKind){.reach = window_reach, .prepare = window_prepare},
 };
 
 /* --- near and far heads --- */
@@ -227,8 +233,15 @@ static double strided_flop(const AttentionHead *head)
     return mean_flop(panel_flop(&near), far, head);
 }
 
+static const AttentionEngine strided_engine = {.memory = strided_memory,
+                                               .flop = strided_flop,
+                                               .forward = strided_forward,
+                                               .backward = strided_backward,
+                                               .step = strided_step};
+
 const AttentionKind attention_strided = {
     .name = "strided",
+    .source = "Child et al. 2019, arXiv 1904.10509",
     .help =
         "Sparse Transformer, strided: heads alternate between the last positions and a stride",
     .cost = "(period + T / period) D",
@@ -236,11 +249,7 @@ const AttentionKind attention_strided = {
     .alternates = true,
     .has_weights = true,
     .normalised = true,
-    .memory = strided_memory,
-    .flop = strided_flop,
-    .forward = strided_forward,
-    .backward = strided_backward,
-    .step = strided_step,
+    .engine = &strided_engine,
     .detail = &(const PanelKind){.reach = strided_reach},
 };
 
@@ -327,17 +336,24 @@ static double fixed_flop(const AttentionHead *head)
     return mean_flop(panel_flop(&near), panel_flop(&far), head);
 }
 
+static const AttentionEngine fixed_engine = {.memory = fixed_memory,
+                                             .flop = fixed_flop,
+                                             .forward = panel_forward,
+                                             .backward = panel_backward,
+                                             .step = fixed_step};
+
 const AttentionKind attention_fixed = {
-    PANEL_KIND(.reach = fixed_reach, .prepare = fixed_prepare,
-               .end_backward = fixed_end_backward),
     .name = "fixed",
+    .source = "Child et al. 2019, arXiv 1904.10509",
     .help =
         "Sparse Transformer, fixed: heads alternate between own block and ends of all blocks",
     .cost = "(period + summary T / period) D",
     .uses = "period summary",
     .alternates = true,
+    .has_weights = true,
     .normalised = true,
-    .memory = fixed_memory,
-    .flop = fixed_flop,
-    .step = fixed_step,
+    .engine = &fixed_engine,
+    .detail = &(const PanelKind){.reach = fixed_reach,
+                                 .prepare = fixed_prepare,
+                                 .end_backward = fixed_end_backward},
 };

@@ -6,10 +6,10 @@
  *
  * Either weight is a product of features. Those of taylor are sqrt(tau) x / |x| and 1. With
  * u = x / d^(1/4), those of taylor2 are u, all products u_a u_b with a < b, all squares
- * u_a^2 / sqrt(2), and 1: 153 for d = 16, which is the largest d. Larger heads use 16 numbers
- * of q and k, evenly spaced in both halves so that RoPE rotates whole planes; v keeps its
- * dimension. Features of rows with a large norm cancel where s is small and leave rounding
- * errors, so the norm of u is clipped to 6, which allows scores up to 36.
+ * u_a^2 / sqrt(2), and 1: 153 for d = 16, the most that queries and keys have, as in Based;
+ * values have the dimension of the head. Features of rows with a large norm cancel where s is
+ * small and leave rounding errors, so the norm of u is clipped to 6, which allows scores up
+ * to 36.
  *
  * Inside a chunk, pairs are weighed by their few leading features, x / |x| or u, and the series
  * itself; only the state needs all features. Rows of features are padded with zeros to a
@@ -91,58 +91,54 @@ static void first_weigh_backward(real *restrict p, real *restrict a, real dn, si
 }
 
 const AttentionKind attention_taylor = {
-    FEATURES_KIND(.width = first_features, .query = &first, .key = &first, .scale = slope_root,
-                  .epsilon = (real)1e-6, .leading = first_leading, .weigh = first_weigh,
-                  .weigh_backward = first_weigh_backward),
     .name = "taylor",
+    .source = "Li et al. 2020, arXiv 2007.14902",
     .help = "first-order Taylor weights 1 + tau cos(q,k), almost uniform",
     .cost = "D^2",
     .uses = "tau",
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.width = first_features,
+                                  .query = &first,
+                                  .key = &first,
+                                  .scale = slope_root,
+                                  .epsilon = (real)1e-6,
+                                  .leading = first_leading,
+                                  .weigh = first_weigh,
+                                  .weigh_backward = first_weigh_backward},
 };
 
 /* --- second order --- */
 
-enum { MOST_NUMBERS = 16 };
+enum { MOST = 16 }; /* d at most */
 
-/* d, the numbers of a row in use. */
-static size_t numbers_of(const AttentionHead *head)
+static size_t second_leading(const AttentionHead *head)
 {
-    return head->width < MOST_NUMBERS ? head->width : MOST_NUMBERS;
+    return head->width;
 }
 
 static size_t second_features(const AttentionHead *head)
 {
-    size_t d = numbers_of(head);
+    size_t d = head->width;
     return padded(d + d * (d + 1) / 2 + 1);
 }
 
-/* Their indices, and the scale that makes them u. A plane of RoPE has one number in each half.
- */
-typedef struct Numbers {
-    size_t d, chosen[MOST_NUMBERS];
-    real scale;
-} Numbers;
-
-static Numbers choose_numbers(const AttentionHead *head)
+static real quarter_scale(const AttentionHead *head)
 {
-    size_t d = numbers_of(head), half = head->width / 2;
-    Numbers numbers = {.d = d, .scale = 1 / (real)sqrt(sqrt((double)d))};
-    for (size_t i = 0; i < d; i++)
-        numbers.chosen[i] = head->width <= MOST_NUMBERS ? i
-                            : i < d / 2                 ? i * half / (d / 2)
-                                                        : half + (i - d / 2) * half / (d / 2);
-    return numbers;
+    return 1 / (real)sqrt(sqrt((double)head->width));
 }
 
 #define LONGEST   ((real)6)
 #define HALF_ROOT ((real)0.70710678118654752)
 
 /* Loads u before clipping; returns the factor that clips it. */
-static inline real load_row(real *restrict u, const real *restrict x, const Numbers *numbers)
+static inline real load_row(real *restrict u, const real *restrict x, real scale, size_t d)
 {
-    for (size_t a = 0; a < numbers->d; a++)
-        u[a] = numbers->scale * x[numbers->chosen[a]];
-    return LONGEST / (real)sqrt((double)vector_dot(u, u, numbers->d));
+    for (size_t a = 0; a < d; a++)
+        u[a] = scale * x[a];
+    return LONGEST / (real)sqrt((double)vector_dot(u, u, d));
 }
 
 /* Products u_a u_(a+e) are ordered by the distance e, the largest first. Loops run over the
@@ -170,61 +166,43 @@ static inline void products_backward(real *restrict du, const real *restrict dy,
         du[a] += 2 * HALF_ROOT * dy[a] * u[a];
 }
 
-static void second_forward(const FeatureRows *rows)
+static void second_row(real *restrict y, const real *restrict x, real scale, size_t d)
 {
-    const AttentionHead *head = rows->of->head;
-    const Numbers numbers = choose_numbers(head);
-    size_t d = numbers.d, features = second_features(head);
-    real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
-    for (size_t i = 0; i < rows->of->rows; i++) {
-        real *y = rows->y + i * features;
-        chunk_fetch_next(rows->of, rows->x, head->stride, i);
-        real limit = load_row(u, rows->x + i * head->stride, &numbers);
-        limit = limit < 1 ? limit : 1;
-        for (size_t a = 0; a < d; a++)
-            y[a] = u[a] *= limit;
-        if (d == MOST_NUMBERS) /* a length known to the compiler */
-            products(y + MOST_NUMBERS, u, MOST_NUMBERS);
-        else
-            products(y + d, u, d);
-        end_row(y, d + d * (d + 1) / 2, features);
-    }
+    real zeros_around[3 * MOST] = {0}, *u = zeros_around + MOST;
+    real limit = load_row(u, x, scale, d);
+    limit = limit < 1 ? limit : 1;
+    for (size_t a = 0; a < d; a++)
+        y[a] = u[a] *= limit;
+    if (d == MOST) /* a length known to the compiler */
+        products(y + MOST, u, MOST);
+    else
+        products(y + d, u, d);
+    size_t last = d + d * (d + 1) / 2;
+    end_row(y, last, padded(last + 1));
 }
 
-/* From the gradient of the clipped u to that of x. */
-static void row_backward(real *restrict dx, real *restrict du, const real *restrict x,
-                         const Numbers *numbers, size_t width)
+static void second_row_backward(real *restrict dx, const real *restrict dy,
+                                const real *restrict y, const real *restrict x, real scale,
+                                size_t d)
 {
-    real u[MOST_NUMBERS], limit = load_row(u, x, numbers);
+    real zeros_around[3 * MOST] = {0}, *u = zeros_around + MOST, du[MOST];
+    memcpy(u, y, d * sizeof *u);
+    memcpy(du, dy, d * sizeof *du);
+    if (d == MOST)
+        products_backward(du, dy + MOST, u, MOST);
+    else
+        products_backward(du, dy + d, u, d);
+    real limit = load_row(u, x, scale, d);
     if (limit < 1) {
-        for (size_t a = 0; a < numbers->d; a++)
+        for (size_t a = 0; a < d; a++)
             du[a] *= LONGEST;
-        row_unit_backward(du, u, limit / LONGEST, numbers->d);
+        row_unit_backward(du, u, limit / LONGEST, d);
     }
-    vector_zero(dx, width);
-    for (size_t a = 0; a < numbers->d; a++)
-        dx[numbers->chosen[a]] = numbers->scale * du[a];
+    for (size_t a = 0; a < d; a++)
+        dx[a] = scale * du[a];
 }
 
-static void second_backward(const FeatureRows *rows)
-{
-    const AttentionHead *head = rows->of->head;
-    const Numbers numbers = choose_numbers(head);
-    size_t d = numbers.d, features = second_features(head);
-    real zeros_around[3 * MOST_NUMBERS] = {0}, *u = zeros_around + MOST_NUMBERS;
-    for (size_t i = 0; i < rows->of->rows; i++) {
-        const real *dy = rows->dy + i * features;
-        real du[MOST_NUMBERS];
-        memcpy(u, rows->y + i * features, d * sizeof *u);
-        memcpy(du, dy, d * sizeof *du);
-        if (d == MOST_NUMBERS)
-            products_backward(du, dy + MOST_NUMBERS, u, MOST_NUMBERS);
-        else
-            products_backward(du, dy + d, u, d);
-        row_backward(rows->dx + i * head->stride, du, rows->x + i * head->stride, &numbers,
-                     head->width);
-    }
-}
+static const FeatureRow second = {second_row, second_row_backward};
 
 /* p = 1 + s + s^2 / 2 */
 static real second_weigh(real *p, size_t count, real scale)
@@ -251,10 +229,22 @@ static void second_weigh_backward(real *restrict p, real *restrict a, real dn, s
 }
 
 const AttentionKind attention_taylor2 = {
-    FEATURES_KIND(.width = second_features, .forward = second_forward,
-                  .backward = second_backward, .leading = numbers_of, .weigh = second_weigh,
-                  .weigh_backward = second_weigh_backward),
     .name = "taylor2",
-    .help = "second-order Taylor weights 1 + s + s^2/2 (Based), from 16 dimensions of q and k",
+    .source = "Arora et al. 2024, arXiv 2402.18668",
+    .help = "second-order Taylor weights 1 + s + s^2/2 (Based), with 16 dimensions of q and k",
     .cost = "153 D",
+    .normalised = true,
+    .finite_state = true,
+    .carry = CARRY_DIVERGES,
+    .keys = {.most = MOST},
+    .form = 1,
+    .changed = "queries and keys have no idle dimensions beyond 16 (since 0.2)",
+    .engine = &features_engine,
+    .detail = &(const FeatureMap){.width = second_features,
+                                  .query = &second,
+                                  .key = &second,
+                                  .scale = quarter_scale,
+                                  .leading = second_leading,
+                                  .weigh = second_weigh,
+                                  .weigh_backward = second_weigh_backward},
 };

@@ -1,6 +1,7 @@
 /* Decays exp(-A softplus(gate)), as in Mamba-2 (Dao and Gu 2024): softplus(gate) acts as a step
  * size in time. A > 0 is a parameter of the head, stored as its logarithm. Biases of the gates
- * start such that step sizes are log-uniform between 0.001 and 0.1, and A uniform up to 16. */
+ * start such that step sizes are log-uniform between 0.001 and 0.1, and A uniform between 0 or 1
+ * and 16. */
 #ifndef LINNET_TIMESTEP_H
 #define LINNET_TIMESTEP_H
 
@@ -24,6 +25,12 @@ static inline size_t timestep_param_count(const AttentionHead *head)
 static inline void timestep_start_params(real *params, const AttentionHead *head, RandomKey key)
 {
     params[0] = (real)log(16 * (1 - random_uniform(random_subkey(key, head->index), 0)));
+}
+
+static inline void timestep_start_params_from_one(real *params, const AttentionHead *head,
+                                                  RandomKey key)
+{
+    params[0] = (real)log(1 + 15 * random_uniform(random_subkey(key, head->index), 0));
 }
 
 /* The log decays of gates. */

@@ -30,7 +30,7 @@ typedef struct Strip {
     size_t column; /* its first channel, the column in w */
     size_t count;
     size_t channels, taps;
-    bool residual;
+    ConvolutionForm form;
     const real *x;      /* its first row */
     const real *before; /* the state; or NULL */
     real *state;        /* the same, which forward replaces */
@@ -46,7 +46,7 @@ static Strip strip_of(const Job *job, size_t sequence, size_t tile)
                .count = team_extent(sizes->channels, TILE_CHANNELS, tile),
                .channels = sizes->channels,
                .taps = sizes->taps,
-               .residual = sizes->residual};
+               .form = sizes->form};
     s.x = job->x + s.at;
     size_t state = sequence * (s.taps - 1) * s.channels + column;
     if (job->before)
@@ -89,13 +89,15 @@ static void keep_last_rows(const Strip *s, size_t length)
                 s->count * sizeof(real));
 }
 
-/* Callers pass a constant `residual`, so that the compiler moves the branch out of the loop. */
+/* Callers pass a constant form, so that the compiler moves the branches out of the loop. */
 static inline void convolve_row(real *restrict y, const Strip *s, const real *const x[TAPS],
-                                bool residual)
+                                ConvolutionForm form)
 {
     for (size_t i = 0; i < s->count; i++) {
         real h = convolved(s->w, x, i);
-        y[i] = residual ? x[TAPS - 1][i] + h : silu(h);
+        y[i] = form == CONVOLVE_SILU    ? silu(h)
+               : form == CONVOLVE_PLAIN ? h
+                                        : x[TAPS - 1][i] + h;
     }
 }
 
@@ -114,10 +116,12 @@ static void forward_tile(void *context, size_t tile, size_t worker)
             vector_fetch(earlier_row(&s, t + AHEAD, 0), s.count);
             vector_fetch(y + AHEAD * s.channels, s.count);
         }
-        if (s.residual)
-            convolve_row(y, &s, x, true);
+        if (s.form == CONVOLVE_SILU)
+            convolve_row(y, &s, x, CONVOLVE_SILU);
+        else if (s.form == CONVOLVE_PLAIN)
+            convolve_row(y, &s, x, CONVOLVE_PLAIN);
         else
-            convolve_row(y, &s, x, false);
+            convolve_row(y, &s, x, CONVOLVE_RESIDUAL);
     }
     if (s.state)
         keep_last_rows(&s, length);
@@ -139,8 +143,8 @@ void convolution_forward(real *y, const real *x, const real *w, ConvolutionSizes
  *
  * The residual form also adds dy_t to dx_t. `behind` holds dh of this position and of the later
  * positions that read the same row of x. */
-static inline void backward_position(const Job *job, const Strip *s, size_t t, bool residual,
-                                     real behind[TAPS][TILE_CHANNELS],
+static inline void backward_position(const Job *job, const Strip *s, size_t t,
+                                     ConvolutionForm form, real behind[TAPS][TILE_CHANNELS],
                                      real dw[TAPS][TILE_CHANNELS])
 {
     const real *x[TAPS], *dy = job->dy + s->at + t * s->channels;
@@ -157,11 +161,12 @@ static inline void backward_position(const Job *job, const Strip *s, size_t t, b
     }
 #pragma omp simd
     for (size_t i = 0; i < s->count; i++) {
-        real gradient = residual ? dy[i] : dy[i] * silu_slope(convolved(s->w, x, i));
+        real gradient = form == CONVOLVE_SILU ? dy[i] * silu_slope(convolved(s->w, x, i))
+                                              : dy[i];
         dh[i] = gradient;
         dx[i] = s->w[3][i] * gradient + s->w[2][i] * dh_1[i] + s->w[1][i] * dh_2[i] +
                 s->w[0][i] * dh_3[i];
-        if (residual)
+        if (form == CONVOLVE_RESIDUAL)
             dx[i] += gradient;
         for (size_t tap = 0; tap < TAPS; tap++)
             dw[tap][i] += gradient * x[tap][i];
@@ -178,10 +183,12 @@ static void backward_tile(void *context, size_t tile, size_t worker)
         real behind[TAPS][TILE_CHANNELS] = {{0}};
         s = strip_of(job, sequence, tile);
         for (size_t t = job->sizes.length; t-- > 0;)
-            if (s.residual)
-                backward_position(job, &s, t, true, behind, dw);
+            if (s.form == CONVOLVE_SILU)
+                backward_position(job, &s, t, CONVOLVE_SILU, behind, dw);
+            else if (s.form == CONVOLVE_PLAIN)
+                backward_position(job, &s, t, CONVOLVE_PLAIN, behind, dw);
             else
-                backward_position(job, &s, t, false, behind, dw);
+                backward_position(job, &s, t, CONVOLVE_RESIDUAL, behind, dw);
     }
     for (size_t tap = 0; tap < s.taps; tap++)
         vector_add_scaled(job->dw + tap * s.channels + s.column, dw[TAPS - s.taps + tap], 1,

@@ -1,8 +1,8 @@
-/* A short causal depthwise convolution over positions, followed by SiLU or added to its input
- * (residual; with zero weights it is the identity):
+/* A short causal depthwise convolution over positions, followed by SiLU, or alone, or added to
+ * its input (residual; with zero weights it is the identity):
  *
  *   h_t = sum over i < taps of w_i * x_(t - taps + 1 + i)
- *   y_t = h_t sigmoid(h_t)    or    y_t = x_t + h_t
+ *   y_t = h_t sigmoid(h_t)    or    y_t = h_t    or    y_t = x_t + h_t
  *
  * A sequence is preceded by zeros or by its state, the last taps - 1 rows of earlier input. */
 #ifndef LINNET_CONVOLUTION_H
@@ -12,9 +12,15 @@
 
 enum { CONVOLUTION_MOST_TAPS = 4 };
 
+typedef enum ConvolutionForm {
+    CONVOLVE_SILU,
+    CONVOLVE_PLAIN,
+    CONVOLVE_RESIDUAL
+} ConvolutionForm;
+
 typedef struct ConvolutionSizes {
     size_t batch, length, channels, taps;
-    bool residual;
+    ConvolutionForm form;
 } ConvolutionSizes;
 
 void convolution_forward(real *y,       /* (batch * length, channels); must not alias x */

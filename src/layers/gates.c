@@ -76,19 +76,21 @@ void blend_backward(real *dx, real *dz, real *dm, const real *kept, const real *
 /* --- the gate of each head --- */
 
 typedef struct GateJob {
-    real *y, *dx, *du;      /* (rows, all) */
-    real *factors;          /* (rows, heads) */
-    real *dw;               /* (channels, heads) */
-    const real *x, *dy, *u; /* (rows, all) */
-    const real *y_forward;  /* (rows, all) y, which backward reads */
-    const real *dg;         /* (rows, heads) */
-    const real *w;          /* (channels, heads) */
-    size_t heads, width, all, channels, rows;
+    real *y, *dx;          /* (rows, all) */
+    real *du;              /* (rows, inputs) */
+    real *factors;         /* (rows, heads) */
+    real *dw;              /* (channels, heads) */
+    const real *x, *dy;    /* (rows, all) */
+    const real *u;         /* (rows, inputs) */
+    const real *y_forward; /* (rows, all) y, which backward reads */
+    const real *dg;        /* (rows, heads) */
+    const real *w;         /* (channels, heads) */
+    size_t heads, width, all, inputs, channels, rows;
 } GateJob;
 
-size_t headgate_channels(size_t all)
+size_t headgate_channels(size_t inputs)
 {
-    return all < HEADGATE_CHANNELS ? all : HEADGATE_CHANNELS;
+    return inputs < HEADGATE_CHANNELS ? inputs : HEADGATE_CHANNELS;
 }
 
 static GateJob job_of(HeadgateSizes sizes)
@@ -97,7 +99,8 @@ static GateJob job_of(HeadgateSizes sizes)
     return (GateJob){.heads = sizes.heads,
                      .width = sizes.width,
                      .all = all,
-                     .channels = headgate_channels(all),
+                     .inputs = sizes.inputs,
+                     .channels = headgate_channels(sizes.inputs),
                      .rows = sizes.rows};
 }
 
@@ -107,7 +110,7 @@ static void gate_row(const void *context, size_t row)
     real *factors = job->factors + row * job->heads;
     vector_zero(factors, job->heads);
     for (size_t c = 0; c < job->channels; c++)
-        vector_add_scaled(factors, job->w + c * job->heads, job->u[row * job->all + c],
+        vector_add_scaled(factors, job->w + c * job->heads, job->u[row * job->inputs + c],
                           job->heads);
     for (size_t h = 0; h < job->heads; h++)
         factors[h] = 2 * vector_sigmoid(factors[h]);
@@ -153,8 +156,8 @@ static void input_row_backward(const void *context, size_t row)
 {
     const GateJob *job = context;
     for (size_t c = 0; c < job->channels; c++)
-        job->du[row * job->all + c] += vector_dot(job->dg + row * job->heads,
-                                                  job->w + c * job->heads, job->heads);
+        job->du[row * job->inputs + c] += vector_dot(job->dg + row * job->heads,
+                                                     job->w + c * job->heads, job->heads);
 }
 
 /* One row of dw, whose sum over the batch has a fixed order. */
@@ -163,7 +166,7 @@ static void weight_row_backward(const void *context, size_t c)
     const GateJob *job = context;
     for (size_t row = 0; row < job->rows; row++)
         vector_add_scaled(job->dw + c * job->heads, job->dg + row * job->heads,
-                          job->u[row * job->all + c], job->heads);
+                          job->u[row * job->inputs + c], job->heads);
 }
 
 void headgate_backward_input(real *du, real *dw, const real *dg, const real *u, const real *w,

@@ -29,16 +29,17 @@ void blend_backward(real *dx,         /* (rows, width), rows `stride` apart */
 enum { HEADGATE_CHANNELS = 12 }; /* of u; all of them if there are fewer */
 
 typedef struct HeadgateSizes {
-    size_t rows, heads, width; /* width of a head; u has heads * width channels */
+    size_t rows, heads, width; /* width: of a head */
+    size_t inputs;             /* of u */
 } HeadgateSizes;
 
-size_t headgate_channels(size_t all);
+size_t headgate_channels(size_t inputs);
 
 /* x and y may be the same; saves the factors of x. */
 void headgate_forward(real *y,       /* (rows, heads * width) */
                       real *factors, /* (rows, heads) */
                       const real *x, /* (rows, heads * width) */
-                      const real *u, /* (rows, heads * width) */
+                      const real *u, /* (rows, inputs) */
                       const real *w, /* (channels, heads) */
                       HeadgateSizes sizes);
 
@@ -50,10 +51,10 @@ void headgate_backward(real *dx,            /* (rows, heads * width) */
                        const real *factors, /* (rows, heads) */
                        HeadgateSizes sizes);
 /* From the gradient of g; adds to du and dw. */
-void headgate_backward_input(real *du,       /* (rows, heads * width) */
+void headgate_backward_input(real *du,       /* (rows, inputs) */
                              real *dw,       /* (channels, heads) */
                              const real *dg, /* (rows, heads) */
-                             const real *u,  /* (rows, heads * width) */
+                             const real *u,  /* (rows, inputs) */
                              const real *w,  /* (channels, heads) */
                              HeadgateSizes sizes);
 

@@ -3,7 +3,6 @@
 #include "src/math/team.h"
 
 #define TILE_COLUMNS ((size_t)32)
-#define HEAD_EPSILON ((real)1e-5)
 
 /* --- of rows --- */
 
@@ -139,6 +138,7 @@ typedef struct HeadJob {
     const real *gain;   /* (heads * width), or (heads) of QK-norm */
     const real *z;      /* (rows, heads * width) */
     const real *r;      /* (rows, heads) */
+    GateForm form;
     size_t rows, heads, width, stride;
 } HeadJob;
 
@@ -168,21 +168,38 @@ static void headnorm_row(const void *context, size_t row)
     if (!job->z)
         return;
     const real *z = job->z + row * all;
+    if (job->form == GATE_SILU) {
 #pragma omp simd
-    for (size_t i = 0; i < all; i++)
-        y[i] = normed[i] * silu(z[i]);
+        for (size_t i = 0; i < all; i++)
+            y[i] = normed[i] * silu(z[i]);
+    } else {
+#pragma omp simd
+        for (size_t i = 0; i < all; i++)
+            y[i] = normed[i] * vector_sigmoid(z[i]);
+    }
 }
 
-void headnorm_forward(real *y, const real *x, const real *gain, const real *z, size_t rows,
-                      size_t heads, size_t width)
+void headnorm_forward(real *y, const real *x, const real *gain, const real *z, GateForm form,
+                      size_t rows, size_t heads, size_t width)
 {
-    HeadJob job = {.y = y, .x = x, .gain = gain, .z = z, .heads = heads, .width = width};
+    HeadJob job = {
+        .y = y, .x = x, .gain = gain, .z = z, .form = form, .heads = heads, .width = width};
     team_run_rows(rows, TEAM_ROWS, headnorm_row, &job);
 }
 
-/* y = n silu(z):  dn = dy silu(z), and dz = dy n silu'(z); a later step multiplies by n. */
-static void gate_backward(real *dn, real *dz, const real *dy, const real *z, size_t width)
+/* y = n f(z):  dn = dy f(z), and dz = dy n f'(z); a later step multiplies by n. */
+static void gate_backward(real *dn, real *dz, const real *dy, const real *z, GateForm form,
+                          size_t width)
 {
+    if (form == GATE_SIGMOID) {
+#pragma omp simd
+        for (size_t i = 0; i < width; i++) {
+            real gradient = dy[i], gate = vector_sigmoid(z[i]);
+            dn[i] = gradient * gate;
+            dz[i] = gradient * gate * (1 - gate);
+        }
+        return;
+    }
 #pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real gradient = dy[i], gate = z[i];
@@ -214,7 +231,7 @@ static void headnorm_row_backward(const HeadJob *job, size_t row, size_t head)
     real *dx = job->dx + at, *dz = job->z ? job->dz + at : NULL;
     real r = gain ? inverse_rms(x, width) : 1;
     if (dz)
-        gate_backward(dx, dz, job->dy + at, job->z + at, width);
+        gate_backward(dx, dz, job->dy + at, job->z + at, job->form, width);
     else if (job->dx != job->dy)
         memcpy(dx, job->dy + at, width * sizeof *dx);
     for (size_t i = 0; dz && i < width; i++)
@@ -232,9 +249,11 @@ static void headnorm_head_backward(const void *context, size_t head)
 }
 
 void headnorm_backward(real *dx, real *dgain, real *dz, const real *dy, const real *x,
-                       const real *gain, const real *z, size_t rows, size_t heads, size_t width)
+                       const real *gain, const real *z, GateForm form, size_t rows,
+                       size_t heads, size_t width)
 {
     HeadJob job = {.dx = dx,
+                   .form = form,
                    .dgain = dgain,
                    .dz = dz,
                    .x = x,

@@ -24,17 +24,21 @@ void layernorm_backward(real *dx, bool add,                           /* (rows, 
                         const real *mean, const real *rstd,           /* (rows) */
                         const real *gain, size_t rows, size_t width); /* (width) */
 
-/* Per-head output normalisation (RMSNorm) and a SiLU gate, after the attention of some kinds.
+/* Per-head output normalisation (RMSNorm) and a gate, after the attention of some kinds.
  *
- *   n = x r gain,    r = 1 / sqrt(mean of x^2 over the head + 1e-5)
- *   y = n z sigmoid(z)
+ *   n = x r gain,    r = 1 / sqrt(mean of x^2 over the head + HEAD_EPSILON)
+ *   y = n f(z),      f(z) = z sigmoid(z)  or  sigmoid(z)
  *
  * One of them can be absent: without a gain n = x, and without z y = n. */
+#define HEAD_EPSILON ((real)1e-5)
+
+typedef enum GateForm { GATE_SILU, GATE_SIGMOID } GateForm;
+
 void headnorm_forward(real *y,          /* (rows, heads * width) */
                       const real *x,    /* (rows, heads * width) */
                       const real *gain, /* (heads * width) or NULL */
                       const real *z,    /* (rows, heads * width) or NULL */
-                      size_t rows, size_t heads, size_t width);
+                      GateForm form, size_t rows, size_t heads, size_t width);
 
 /* Adds to dgain, writes dx and dz. dx may alias dy, and dz may alias z. dgain or dz is not used
  * if the forward pass had no gain or no z. */
@@ -45,7 +49,7 @@ void headnorm_backward(real *dx,         /* (rows, heads * width) */
                        const real *x,    /* (rows, heads * width) */
                        const real *gain, /* (heads * width) or NULL */
                        const real *z,    /* (rows, heads * width) or NULL */
-                       size_t rows, size_t heads, size_t width);
+                       GateForm form, size_t rows, size_t heads, size_t width);
 
 /* QK-norm: RMSNorm of each head's queries and keys, with one gain per head.
  *

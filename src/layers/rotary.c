@@ -15,24 +15,24 @@ void rotary_row(real *row, size_t position, size_t width, size_t pairs, double b
 }
 
 typedef struct Job {
-    real *qkv;         /* (rows, 3 * heads * width) */
+    real *x;           /* (rows, heads * width), rows `stride` apart */
     const real *table; /* (length, width) */
-    size_t length, heads, width;
+    size_t stride, length, heads, width;
     bool back;
 } Job;
 
 static void turn_row(const void *context, size_t row)
 {
     const Job *job = context;
-    real *qk = job->qkv + row * 3 * job->heads * job->width;
+    real *x = job->x + row * job->stride;
     const real *angles = job->table + row % job->length * job->width;
-    for (size_t head = 0; head < 2 * job->heads; head++)
-        rotary_turn(qk + head * job->width, angles, job->width, job->back);
+    for (size_t head = 0; head < job->heads; head++)
+        rotary_turn(x + head * job->width, angles, job->width, job->back);
 }
 
-void rotary_turn_rows(real *qkv, const real *table, size_t rows, size_t length, size_t heads,
-                      size_t width, bool back)
+void rotary_turn_rows(real *x, size_t stride, const real *table, size_t rows, size_t length,
+                      size_t heads, size_t width, bool back)
 {
-    const Job job = {qkv, table, length, heads, width, back};
+    const Job job = {x, table, stride, length, heads, width, back};
     team_run_rows(rows, TEAM_ROWS, turn_row, &job);
 }

@@ -24,9 +24,10 @@ static inline void rotary_turn(real *restrict x,         /* (width) */
     }
 }
 
-/* Rotates the queries and keys of all heads and rows; row r is at position r mod length. */
-void rotary_turn_rows(real *qkv,         /* (rows, 3 * heads * width) */
-                      const real *table, /* (length, width) */
+/* Rotates all heads and rows, queries and keys being heads of their own; row r is at position r
+ * mod length. */
+void rotary_turn_rows(real *x, size_t stride, /* (rows, heads * width), rows `stride` apart */
+                      const real *table,      /* (length, width) */
                       size_t rows, size_t length, size_t heads, size_t width, bool back);
 
 #endif

@@ -22,13 +22,15 @@ typedef struct Row {
 typedef struct Job {
     const AttentionKind *kind;
     AttentionSizes sizes;
-    real *qkv, *gates, *params, *out, *dout, *saved, *scratch, *dqkv, *dgates, *dparams;
+    real *qkv, *gates, *rates, *params, *out, *saved, *scratch;
+    real *dout, *dqkv, *dgates, *drates, *dparams;
 } Job;
 
 static AttentionBatch batch_of(const Job *job)
 {
     return (AttentionBatch){.qkv = job->qkv,
                             .gates = job->gates,
+                            .rates = job->rates,
                             .params = job->params,
                             .out = job->out,
                             .saved = job->saved,
@@ -36,6 +38,7 @@ static AttentionBatch batch_of(const Job *job)
                             .dout = job->dout,
                             .dqkv = job->dqkv,
                             .dgates = job->dgates,
+                            .drates = job->drates,
                             .dparams = job->dparams};
 }
 
@@ -55,16 +58,18 @@ static void run_backward(void *context)
 
 static void lay_out(Job *job, Arena *arena)
 {
-    size_t rows = job->sizes.batch * job->sizes.length,
-           all = job->sizes.heads * job->sizes.width;
-    size_t gates = rows * attention_gates(job->kind, &job->sizes);
+    const AttentionHead head = attention_head(job->kind, &job->sizes, 0);
+    size_t rows = job->sizes.batch * job->sizes.length;
+    size_t gates = rows * head.gates_stride, rates = rows * head.rates_stride;
     size_t count = attention_param_count(job->kind, &job->sizes);
-    job->qkv = arena_reals(arena, rows * 3 * all);
-    job->dqkv = arena_reals(arena, rows * 3 * all);
-    job->out = arena_reals(arena, rows * all);
-    job->dout = arena_reals(arena, rows * all);
+    job->qkv = arena_reals(arena, rows * head.stride);
+    job->dqkv = arena_reals(arena, rows * head.stride);
+    job->out = arena_reals(arena, rows * head.out_stride);
+    job->dout = arena_reals(arena, rows * head.out_stride);
     job->gates = arena_reals(arena, gates);
     job->dgates = arena_reals(arena, gates);
+    job->rates = arena_reals(arena, rates);
+    job->drates = arena_reals(arena, rates);
     job->params = arena_reals(arena, count);
     job->dparams = arena_reals(arena, count);
     job->saved = arena_reals(arena, attention_memory(job->kind, &job->sizes).saved);
@@ -73,17 +78,19 @@ static void lay_out(Job *job, Arena *arena)
 
 static void fill(Job *job)
 {
-    size_t rows = job->sizes.batch * job->sizes.length,
-           all = job->sizes.heads * job->sizes.width;
-    size_t gates = rows * attention_gates(job->kind, &job->sizes);
+    const AttentionHead first = attention_head(job->kind, &job->sizes, 0);
+    size_t rows = job->sizes.batch * job->sizes.length;
+    size_t gates = rows * first.gates_stride, rates = rows * first.rates_stride;
     size_t count = attention_param_count(job->kind, &job->sizes) / job->sizes.heads;
     RandomKey key = random_key(1, RANDOM_TEST, 0);
-    for (size_t i = 0; i < rows * 3 * all; i++)
+    for (size_t i = 0; i < rows * first.stride; i++)
         job->qkv[i] = (real)(random_uniform(key, i) - 0.5);
-    for (size_t i = 0; i < rows * all; i++)
+    for (size_t i = 0; i < rows * first.out_stride; i++)
         job->dout[i] = (real)(random_uniform(key, i) - 0.5);
     for (size_t i = 0; i < gates; i++)
         job->gates[i] = (real)random_normal(key, i);
+    for (size_t i = 0; i < rates; i++)
+        job->rates[i] = (real)random_normal(key, i);
     for (size_t i = 0; count > 0 && i < job->sizes.heads; i++) {
         AttentionHead head = attention_head(job->kind, &job->sizes, i);
         job->kind->start_params(job->params + i * count, &head, random_subkey(key, i));
@@ -107,7 +114,7 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
                .forward = bench_time(run_forward, &job, options->repeats),
                .backward = bench_time(run_backward, &job, options->repeats)};
     AttentionHead head = attention_head(kind, &job.sizes, 0);
-    double flop = kind->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
+    double flop = kind->engine->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
     row.utilisation = flop / row.forward.median / peak;
     row.megabytes = (double)(attention_memory(kind, &job.sizes).saved * sizeof(real)) / 1e6;
     arena_free(&arena);
