@@ -402,7 +402,7 @@ static void gated(Step *s, const Head *h, size_t i)
 static void gla(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
+        s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -64)), 1.0 / 16);
 }
 
 /* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the share of the layers below.
@@ -478,11 +478,11 @@ static void deltaproduct(const Head *h)
     free(state);
 }
 
-/* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-2.5). */
+/* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-4). */
 static void timesteps(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        s->a[c] = exp(fmax(-exp(h->params[0]) * log1p(exp(h->gates[i][c])), -2.5));
+        s->a[c] = exp(fmax(-exp(h->params[0]) * log1p(exp(h->gates[i][c])), -4));
 }
 
 /* The delta rule, with a decay for each feature. */
