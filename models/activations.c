@@ -102,14 +102,14 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     a->qk_rms = reals_or_null(arena, config_norms_queries(config, layer) ? rows * 2 * H : 0);
     a->gates_low = reals_or_null(arena, rows * attention_rank(kind->gates.rank, &head));
     a->rates_low = reals_or_null(arena, rows * attention_rank(kind->rates.rank, &head));
-    a->z_low = reals_or_null(arena,
-                             gated ? rows * attention_rank(kind->out_gate.rank, &head) : 0);
+    a->z_low = reals_or_null(
+        arena, gated ? rows * attention_rank(head.parts->out_gate.rank, &head) : 0);
     a->gates = reals_or_null(arena, rows * head.gates_stride);
     a->rates = reals_or_null(arena, rows * head.rates_stride);
     a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
     a->mixed = arena_reals(arena, rows * O);
     a->z = reals_or_null(arena, gated ? rows * O : 0);
-    const bool whole = kind->norms_all_heads && config_norms_heads(config, layer);
+    const bool whole = head.parts->norms_all_heads && config_norms_heads(config, layer);
     a->norm_rstd = reals_or_null(arena, whole ? rows : 0);
     a->between = reals_or_null(arena, whole && gated ? rows * O : 0);
     a->head_factors = reals_or_null(arena, config->head_gate ? rows * H : 0);
@@ -180,7 +180,7 @@ static LayerMost measure_layers(const Pass *pass)
         all.rates = most(all.rates, head.rates_stride);
         all.low = most(all.low, attention_rank(kind->gates.rank, &head));
         all.low = most(all.low, attention_rank(kind->rates.rank, &head));
-        all.low = most(all.low, attention_rank(kind->out_gate.rank, &head));
+        all.low = most(all.low, attention_rank(head.parts->out_gate.rank, &head));
     }
     return all;
 }

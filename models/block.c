@@ -156,7 +156,7 @@ static ProjectionSizes gate_sizes(const Pass *pass, const GateLayer *layer,
 static ProjectionSizes out_gate_sizes(const Pass *pass, const AttentionHead *head)
 {
     return (ProjectionSizes){pass->rows, pass->model->config.dim,
-                             attention_rank(head->kind->out_gate.rank, head), head->out_stride,
+                             attention_rank(head->parts->out_gate.rank, head), head->out_stride,
                              false};
 }
 
@@ -214,9 +214,9 @@ static ConvolutionSizes convolution_sizes(const Pass *pass, const AttentionHead 
                               .length = pass->length,
                               .channels = head->stride,
                               .taps = CONVOLUTION_TAPS,
-                              .form = residual                        ? CONVOLVE_RESIDUAL
-                                      : head->kind->plain_convolution ? CONVOLVE_PLAIN
-                                                                      : CONVOLVE_SILU};
+                              .form = residual                         ? CONVOLVE_RESIDUAL
+                                      : head->parts->plain_convolution ? CONVOLVE_PLAIN
+                                                                       : CONVOLVE_SILU};
 }
 
 static void rotate(const Pass *pass, const AttentionHead *head, real *qkv, bool back)
@@ -326,18 +326,18 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
 static void norm_and_gate_forward(const BlockParams *w, const LayerActivations *a,
                                   const AttentionHead *head, size_t rows)
 {
-    const GateForm form = head->kind->out_gate.form;
+    const GateForm form = head->parts->out_gate.form;
     const size_t H = head->heads, D = head->value_width, O = head->out_stride;
     const real *x = a->mixed;
     if (!a->norm_rstd) {
         headnorm_forward(a->y, x, w->head_norm, a->z, form, rows, H, D);
         return;
     }
-    if (a->between && head->kind->gates_first) {
+    if (a->between && head->parts->gates_first) {
         headnorm_forward(a->between, x, NULL, a->z, form, rows, H, D);
         x = a->between;
     }
-    real *normed = a->between && !head->kind->gates_first ? a->between : a->y;
+    real *normed = a->between && !head->parts->gates_first ? a->between : a->y;
     layernorm_forward(normed, NULL, a->norm_rstd, x, w->head_norm, NULL, HEAD_EPSILON, rows, O);
     if (normed == a->between)
         headnorm_forward(a->y, normed, NULL, a->z, form, rows, H, D);
@@ -348,9 +348,9 @@ static void norm_and_gate_backward(const BlockParams *w, const BlockParams *dw,
                                    const LayerActivations *a, real *dy,
                                    const AttentionHead *head, size_t rows)
 {
-    const GateForm form = head->kind->out_gate.form;
+    const GateForm form = head->parts->out_gate.form;
     const size_t H = head->heads, D = head->value_width, O = head->out_stride;
-    const bool first = head->kind->gates_first;
+    const bool first = head->parts->gates_first;
     if (!a->norm_rstd) {
         headnorm_backward(dy, dw->head_norm, a->dz, dy, a->mixed, w->head_norm, a->z, form,
                           rows, H, D);

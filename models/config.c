@@ -8,6 +8,12 @@ const AttentionKind *config_kind(const ModelConfig *config, size_t layer)
     return attention_find(config->attention.at[layer % config->attention.count]);
 }
 
+const LayerParts *config_parts(const ModelConfig *config, size_t layer)
+{
+    return config->parts == PARTS_COMMON ? &attention_common_parts
+                                         : &config_kind(config, layer)->parts;
+}
+
 char *config_attention(const ModelConfig *config)
 {
     const Options options = {{config_group(config)}};
@@ -27,23 +33,23 @@ size_t config_rotating_pairs(const ModelConfig *config, size_t width)
 
 bool config_convolves(const ModelConfig *config, size_t layer)
 {
-    return enabled(config->convolution, config_kind(config, layer)->wants_convolution);
+    return enabled(config->convolution, config_parts(config, layer)->convolution);
 }
 
 bool config_norms_heads(const ModelConfig *config, size_t layer)
 {
-    return enabled(config->head_norm, config_kind(config, layer)->wants_norm);
+    return enabled(config->head_norm, config_parts(config, layer)->norm);
 }
 
 bool config_gates_output(const ModelConfig *config, size_t layer)
 {
-    return enabled(config->gate, config_kind(config, layer)->wants_gate);
+    return enabled(config->gate, config_parts(config, layer)->gate);
 }
 
 /* QK-norm, of queries and keys. */
 bool config_norms_queries(const ModelConfig *config, size_t layer)
 {
-    return config->qk_norm && !config_kind(config, layer)->keeps_lengths;
+    return config->qk_norm && !config_parts(config, layer)->keeps_lengths;
 }
 
 static bool all_know_positions(const ModelConfig *config)
@@ -62,13 +68,13 @@ bool config_rotates(const ModelConfig *config, size_t layer)
 
 size_t config_key_width(const ModelConfig *config, size_t layer)
 {
-    return attention_key_width(config_kind(config, layer), config_head_width(config));
+    return attention_width(config_parts(config, layer)->keys, config_head_width(config));
 }
 
 size_t config_value_width(const ModelConfig *config, size_t layer)
 {
     return config->heads *
-           attention_value_width(config_kind(config, layer), config_head_width(config));
+           attention_width(config_parts(config, layer)->values, config_head_width(config));
 }
 
 /* --- checking --- */
@@ -117,6 +123,7 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
                             .dim = config_head_width(config),
                             .layer = layer,
                             .layers = config->layers,
+                            .parts = config_parts(config, layer),
                             .options = &config->kind_options};
 }
 

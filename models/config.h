@@ -31,9 +31,14 @@ typedef enum ConvolutionUse {
     CONVOLUTION_RESIDUAL
 } ConvolutionUse;
 
+/* What layers have around their attention kind: what the authors of the kind describe, or the
+ * same for all kinds, so that a comparison tells kind and parts apart. */
+typedef enum Parts { PARTS_AUTHORS, PARTS_COMMON } Parts;
+
 typedef struct ModelConfig {
     Choices attention;             /* indexes into the table of kinds, cycled over the layers */
     AttentionOptions kind_options; /* options of single kinds */
+    size_t parts;                  /* Parts */
     size_t convolution;            /* ConvolutionUse */
     size_t head_norm, gate;        /* Tristate */
     size_t layers, dim, heads, ffn, context;
@@ -75,6 +80,7 @@ size_t config_rotating_pairs(const ModelConfig *config, size_t width);
 /* Its attention kinds, as --attn names them; the caller frees. */
 char *config_attention(const ModelConfig *config);
 const AttentionKind *config_kind(const ModelConfig *config, size_t layer);
+const LayerParts *config_parts(const ModelConfig *config, size_t layer);
 /* Which optional parts a layer has. */
 bool config_convolves(const ModelConfig *config, size_t layer);
 bool config_norms_heads(const ModelConfig *config, size_t layer);

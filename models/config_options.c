@@ -3,6 +3,7 @@
 #include "src/base/text.h"
 
 static OPTION_NAMES(position_name, "learned", "sinusoidal", "rotary", "none", "auto");
+static OPTION_NAMES(parts_name, "authors", "common");
 OPTION_NAMES(tristate_name, "auto", "no", "yes");
 static OPTION_NAMES(convolution_name, "auto", "no", "yes", "residual");
 static OPTION_NAMES(norm_name, "pre", "post");
@@ -129,6 +130,10 @@ static const Option rows[] = {
      .also = "attn-pdrop attention-dropout"},
     {.name = "output-dropout", DROPOUT(FIELD(output_dropout), "0.1"), REGULARISATION,
      .help = "dropout probability before the output head"},
+    {.name = "parts", OPTION_ONE_OF("WHOSE", FIELD(parts), parts_name, "authors"), VARIANT,
+     .help = "what layers have around the attention kind: what its authors describe, or the same "
+             "for all: convolution, norm of each head, output gate, no QK-norm, equal widths",
+     .also = "surroundings"},
     {.name = "conv", OPTION_ONE_OF("WHEN", FIELD(convolution), convolution_name, "auto"),
      VARIANT,
      .help = "causal depthwise convolution of width 4 on queries, keys and values, then "

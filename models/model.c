@@ -109,8 +109,8 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     if (config->value_residual && layer > 0)
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (config_gates_output(config, layer))
-        projection(visitor, &h->out_gate, whole, kind->out_gate.bias ? &zeros : NULL, width,
-                   attention_rank(kind->out_gate.rank, &head), O, out_gate);
+        projection(visitor, &h->out_gate, whole, head.parts->out_gate.bias ? &zeros : NULL,
+                   width, attention_rank(head.parts->out_gate.rank, &head), O, out_gate);
     if (config->head_gate)
         tensor(visitor, &h->head_gate, zeros, headgate_channels(width), config->heads,
                "%s.head_gate.weight", name);

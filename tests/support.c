@@ -72,7 +72,7 @@ Choices one_kind(size_t kind)
 size_t positions_for(size_t kind, size_t wanted)
 {
     const AttentionKind *row = attention_find(kind);
-    bool rotates = !row->no_rotary && row->keys.parts == row->keys.of;
+    bool rotates = !row->no_rotary && row->parts.keys.parts == row->parts.keys.of;
     return wanted == POSITIONS_ROTARY && !rotates ? POSITIONS_NONE : wanted;
 }
 

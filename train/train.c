@@ -87,9 +87,9 @@ static void print_kind(const AttentionKind *kind, const Options *options)
     const struct {
         bool has;
         const char *what;
-    } needs[] = {{kind->wants_convolution, "--conv yes"},
-                 {kind->wants_norm, "--head-norm yes"},
-                 {kind->wants_gate, "--out-gate yes"},
+    } needs[] = {{kind->parts.convolution, "--conv yes"},
+                 {kind->parts.norm, "--head-norm yes"},
+                 {kind->parts.gate, "--out-gate yes"},
                  {kind->knows_positions, "--pos none"},
                  {kind->no_rotary && !kind->knows_positions, "--pos learned"}};
     printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
@@ -109,39 +109,39 @@ static void print_kind(const AttentionKind *kind, const Options *options)
 /* The layer that --attn NAME gives, as the row of the kind describes it. */
 static void print_layer(const AttentionKind *kind)
 {
-    const char *gate = kind->out_gate.form == GATE_SIGMOID ? "sigmoid" : "SiLU";
+    const char *gate = kind->parts.out_gate.form == GATE_SIGMOID ? "sigmoid" : "SiLU";
     const struct {
         bool has;
         const char *what;
     } parts[] = {
         {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
         {kind->knows_positions, "no position encoding"},
-        {kind->wants_convolution, "convolution of queries, keys and values with SiLU"},
-        {kind->keeps_lengths, "never QK-norm"},
-        {!kind->keeps_lengths, "QK-norm with --qk-norm, the default"},
+        {kind->parts.convolution, "convolution of queries, keys and values with SiLU"},
+        {kind->parts.keeps_lengths, "never QK-norm"},
+        {!kind->parts.keeps_lengths, "QK-norm with --qk-norm, the default"},
         {kind->gates.count && kind->gates.rank, "gates by a low-rank layer"},
         {kind->gates.count && !kind->gates.rank, "gates by a linear layer"},
         {kind->rates.count && kind->rates.rank, "rates by another low-rank layer"},
         {kind->rates.count && !kind->rates.rank, "rates by another linear layer"},
-        {kind->wants_norm && !kind->norms_all_heads, "RMSNorm of each head"},
-        {kind->wants_norm && kind->norms_all_heads, "RMSNorm of all heads together"},
+        {kind->parts.norm && !kind->parts.norms_all_heads, "RMSNorm of each head"},
+        {kind->parts.norm && kind->parts.norms_all_heads, "RMSNorm of all heads together"},
     };
     printf("\n%14s%s\n", "", kind->source ? kind->source : "linnet's own");
-    if (kind->keys.most)
-        printf("%14squeries and keys at most %zu wide\n", "", kind->keys.most);
-    if (kind->keys.parts)
+    if (kind->parts.keys.most)
+        printf("%14squeries and keys at most %zu wide\n", "", kind->parts.keys.most);
+    if (kind->parts.keys.parts)
         printf("%14squeries and keys %zu/%zu as wide as the head dimension\n", "",
-               kind->keys.parts, kind->keys.of);
-    if (kind->values.parts)
-        printf("%14svalues %zu/%zu as wide as the head dimension\n", "", kind->values.parts,
-               kind->values.of);
+               kind->parts.keys.parts, kind->parts.keys.of);
+    if (kind->parts.values.parts)
+        printf("%14svalues %zu/%zu as wide as the head dimension\n", "",
+               kind->parts.values.parts, kind->parts.values.of);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].has)
             printf("%14s%s\n", "", parts[i].what);
-    if (kind->wants_gate)
+    if (kind->parts.gate)
         printf("%14soutput gate with %s%s%s\n", "", gate,
-               kind->out_gate.rank ? ", by a low-rank layer" : "",
-               kind->gates_first ? ", before the norm" : "");
+               kind->parts.out_gate.rank ? ", by a low-rank layer" : "",
+               kind->parts.gates_first ? ", before the norm" : "");
 }
 
 static void print_kinds(const Options *options)

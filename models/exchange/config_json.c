@@ -79,13 +79,15 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
     const bool gated = config_gates_output(config, layer);
     const char *convolution = !config_convolves(config, layer)              ? "no"
                               : config->convolution == CONVOLUTION_RESIDUAL ? "residual"
-                              : kind->plain_convolution                     ? "plain"
+                              : head.parts->plain_convolution               ? "plain"
                                                                             : "silu";
-    const char *gate = !gated ? "no" : kind->out_gate.form == GATE_SIGMOID ? "sigmoid" : "silu";
+    const char *gate = !gated                                      ? "no"
+                       : head.parts->out_gate.form == GATE_SIGMOID ? "sigmoid"
+                                                                   : "silu";
     json_t *tree = json_pack("{s:s, s:s, s:b, s:b, s:s, s:b}", "attn", kind->name, "conv",
                              convolution, "qk-norm", config_norms_queries(config, layer),
                              "head-norm", config_norms_heads(config, layer), "out-gate", gate,
-                             "out-gate-bias", kind->out_gate.bias);
+                             "out-gate-bias", head.parts->out_gate.bias);
     const struct {
         const char *name;
         size_t value;
@@ -97,11 +99,11 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
         {"gate-rank", attention_rank(kind->gates.rank, &head)},
         {"rates", head.rates_stride / config->heads},
         {"rate-rank", attention_rank(kind->rates.rank, &head)},
-        {"out-gate-rank", attention_rank(kind->out_gate.rank, &head)},
+        {"out-gate-rank", attention_rank(head.parts->out_gate.rank, &head)},
         {"own", attention_param_count(kind, &sizes) / config->heads},
     };
-    json_object_set_new(tree, "norms-all-heads", json_boolean(kind->norms_all_heads));
-    json_object_set_new(tree, "gates-first", json_boolean(kind->gates_first));
+    json_object_set_new(tree, "norms-all-heads", json_boolean(head.parts->norms_all_heads));
+    json_object_set_new(tree, "gates-first", json_boolean(head.parts->gates_first));
     json_object_set_new(tree, "rotates", json_boolean(config_rotates(config, layer)));
     json_object_set_new(tree, "gate-tanh", json_boolean(kind->gates.tanh));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

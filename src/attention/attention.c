@@ -4,21 +4,17 @@
 #include "src/math/team.h"
 #include "src/math/vector.h"
 
-static size_t share_of(WidthShare share, size_t dim)
+const LayerParts attention_common_parts = {.convolution = true,
+                                           .norm = true,
+                                           .gate = true,
+                                           .keeps_lengths = true,
+                                           .out_gate = {GATE_SILU}};
+
+size_t attention_width(WidthShare share, size_t dim)
 {
     size_t width = share.parts ? (share.parts * dim + 2 * share.of - 1) / (2 * share.of) * 2
                                : dim;
     return share.most && share.most < width ? share.most : width;
-}
-
-size_t attention_key_width(const AttentionKind *kind, size_t dim)
-{
-    return share_of(kind->keys, dim);
-}
-
-size_t attention_value_width(const AttentionKind *kind, size_t dim)
-{
-    return share_of(kind->values, dim);
 }
 
 size_t attention_rank(size_t rank, const AttentionHead *head)
@@ -34,9 +30,11 @@ static size_t gate_count(const GateLayer *layer, const AttentionHead *head)
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
                              size_t index)
 {
-    size_t width = attention_key_width(kind, sizes->dim);
-    size_t value_width = attention_value_width(kind, sizes->dim);
+    const LayerParts *parts = sizes->parts ? sizes->parts : &kind->parts;
+    size_t width = attention_width(parts->keys, sizes->dim);
+    size_t value_width = attention_width(parts->values, sizes->dim);
     AttentionHead head = {.kind = kind,
+                          .parts = parts,
                           .options = sizes->options,
                           .length = sizes->length,
                           .width = width,

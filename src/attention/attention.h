@@ -12,6 +12,7 @@
 #include "src/layers/layernorm.h"
 
 typedef struct AttentionKind AttentionKind;
+typedef struct LayerParts LayerParts;
 
 /* Options of single kinds; a row names those its kind uses. */
 typedef struct AttentionOptions {
@@ -33,6 +34,7 @@ typedef struct AttentionOptions {
 /* One head of one sequence: its memory layout and settings. */
 typedef struct AttentionHead {
     const AttentionKind *kind;
+    const LayerParts *parts;
     const AttentionOptions *options;
     size_t length;        /* T positions */
     size_t width;         /* D, the dimension of queries and keys, */
@@ -125,6 +127,21 @@ typedef struct WidthShare {
     size_t parts, of, most;
 } WidthShare;
 
+/* What a layer has around the recurrence or the weights of its kind. Options can switch the
+ * first three on or off. */
+struct LayerParts {
+    bool convolution, norm, gate; /* short convolution, head norm, output gate */
+    bool plain_convolution;       /* without an activation; otherwise SiLU follows it */
+    bool keeps_lengths;   /* of queries and keys, which QK-norm would take away: it has none */
+    bool norms_all_heads; /* together: the head norm is one of the whole width */
+    bool gates_first;     /* the output gate, before that norm */
+    OutGate out_gate;
+    WidthShare keys, values; /* D and Dv */
+};
+
+/* The parts that all kinds have in common with --parts common. */
+extern const LayerParts attention_common_parts;
+
 struct AttentionKind {
     const char *name, *help;
     const char *source;   /* authors, year, arXiv number; NULL: linnet's own */
@@ -139,16 +156,9 @@ struct AttentionKind {
     bool knows_positions; /* without position encodings, which are off by default */
     bool finite_state;    /* decoding takes constant memory and time per token */
     AttentionCarry carry;
-    WidthShare keys, values;                     /* D and Dv */
     size_t (*copies)(const AttentionHead *head); /* of keys and values; NULL: 1 */
 
-    /* The layer around the kind. */
-    bool wants_convolution, wants_norm, wants_gate; /* by default */
-    bool plain_convolution; /* without an activation; otherwise SiLU follows it */
-    bool keeps_lengths;   /* of queries and keys, which QK-norm would take away: it has none */
-    bool norms_all_heads; /* together: the head norm is one of the whole width */
-    bool gates_first;     /* the output gate, before that norm */
-    OutGate out_gate;
+    LayerParts parts; /* as its authors have them */
     GateLayer gates, rates;
 
     /* How often it has changed what it computes; and the last change, since which version. */
@@ -199,6 +209,7 @@ typedef struct AttentionSizes {
     size_t batch, length, heads;
     size_t dim; /* C / H, the head dimension of the model */
     size_t layer, layers;
+    const LayerParts *parts; /* NULL: those of the kind */
     const AttentionOptions *options;
     const real *rotary; /* (T, D) or NULL */
     bool carries;
@@ -206,10 +217,9 @@ typedef struct AttentionSizes {
     Dropout dropout;
 } AttentionSizes;
 
-/* The widths of a head's queries and keys, and of its values, for a head dimension: the kind's
- * shares of it, rounded up to an even number, with which RoPE works. */
-size_t attention_key_width(const AttentionKind *kind, size_t dim);
-size_t attention_value_width(const AttentionKind *kind, size_t dim);
+/* The width of a head's queries and keys, or of its values, for a head dimension: a share of
+ * it, rounded up to an even number, with which RoPE works. */
+size_t attention_width(WidthShare share, size_t dim);
 
 /* The rank of a gate's bottleneck. */
 size_t attention_rank(size_t rank, const AttentionHead *head);
