@@ -98,10 +98,12 @@ static void write_case(const Case *c, const char *folder, size_t number, bool st
     char *path = text_format("%s/%s-%zu.safetensors", folder, c->kind->name, number);
     char *steps = text_format("%zu", head->options->steps);
     char *window = text_format("%zu", head->options->window);
+    char *index = text_format("%zu", head->index);
     const MetadataPair metadata[] = {
         {"kind", c->kind->name},
         {"steps", steps},
         {"window", window},
+        {"index", index},
         {"strong", strong ? "yes" : "no"},
         {"negative-eigenvalues", head->options->negative_eigenvalues ? "yes" : "no"}};
     if (!safetensors_write(path, records, count, metadata, sizeof metadata / sizeof *metadata,
@@ -111,7 +113,7 @@ static void write_case(const Case *c, const char *folder, size_t number, bool st
     }
     for (size_t i = 0; i < count; i++)
         free((void *)(uintptr_t)records[i].data);
-    free(path), free(steps), free(window);
+    free(path), free(steps), free(window), free(index);
 }
 
 static const char *directory;
@@ -126,6 +128,7 @@ START_TEST(every_case)
                 continue;
             Case c = case_make(kind, (Variant){.length = shapes[s].length,
                                                .width = shapes[s].width,
+                                               .index = s % 2,
                                                .options = &case_options[s % 2],
                                                .carries = shapes[s].carries});
             spread_gates(&c, shapes[s].spread);
