@@ -98,12 +98,11 @@ static void write_case(const Case *c, const char *folder, size_t number, bool st
     char *path = text_format("%s/%s-%zu.safetensors", folder, c->kind->name, number);
     char *steps = text_format("%zu", head->options->steps);
     char *window = text_format("%zu", head->options->window);
-    char *index = text_format("%zu", head->index);
     const MetadataPair metadata[] = {
         {"kind", c->kind->name},
         {"steps", steps},
         {"window", window},
-        {"index", index},
+        {"index", head->index ? "1" : "0"},
         {"strong", strong ? "yes" : "no"},
         {"negative-eigenvalues", head->options->negative_eigenvalues ? "yes" : "no"}};
     if (!safetensors_write(path, records, count, metadata, sizeof metadata / sizeof *metadata,
@@ -113,7 +112,7 @@ static void write_case(const Case *c, const char *folder, size_t number, bool st
     }
     for (size_t i = 0; i < count; i++)
         free((void *)(uintptr_t)records[i].data);
-    free(path), free(steps), free(window), free(index);
+    free(path), free(steps), free(window);
 }
 
 static const char *directory;
