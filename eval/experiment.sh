@@ -547,7 +547,7 @@ recall_accuracy() {
             echo "$summary" | number state_bytes),$(sed -n 1p "$runs/$name.made"),$(machine)" \
             >>"$recalls"
     fi
-    sed -n "s/^$name,\([^,]*\),.*/\1/p" "$recalls"
+    awk -F , -v name="$name" '$1 == name { print $2 }' "$recalls"
 }
 
 # within VALUE LOW HIGH
@@ -605,7 +605,8 @@ recall() (
                 ;;
             esac
         done
-        state=$(sed -n "s/^recall\/$kind-64-[^,]*,[^,]*,\([^,]*\),.*/\1/p" "$recalls" | head -n 1)
+        name=$(recall_name "$kind" 64 3e-3 1)
+        state=$(awk -F , -v name="$name" '$1 == name { print $3 }' "$recalls")
         echo "| $kind | $((state / 1000)) kB$row |" >>"$part"
     done
     # shellcheck disable=SC2086

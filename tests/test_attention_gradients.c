@@ -1,5 +1,7 @@
 /* Gradients of every attention kind in the table against central differences. */
+#include "src/base/memory.h"
 #include "src/base/text.h"
+#include "src/math/random.h"
 #include "src/math/vector.h"
 #include "tests/attention_case.h"
 #include "tests/support.h"
@@ -79,4 +81,74 @@ static void check_gradients(Case *c)
 LOOP_TEST(gradients_agree_with_central_differences, 0, count_kinds())
 {
     case_for_every(_i, check_gradients);
+}
+
+/* --- kinds whose heads share queries and keys --- */
+
+typedef struct Layer {
+    const AttentionKind *kind;
+    AttentionSizes sizes;
+    AttentionBatch batch;
+    real *qkv; /* (B*T, head.stride) */
+    size_t inputs, outputs;
+    Arena memory;
+} Layer;
+
+static real *drawn(Layer *layer, size_t count)
+{
+    real *x = arena_reals(&layer->memory, count);
+    for (size_t i = 0; x && i < count; i++)
+        x[i] = (real)random_normal(random_key(layer->memory.used, RANDOM_TEST, 0), i);
+    return x;
+}
+
+static void lay_out(Layer *layer)
+{
+    const AttentionHead head = attention_head(layer->kind, &layer->sizes, 0);
+    const AttentionMemory memory = attention_memory(layer->kind, &layer->sizes);
+    const size_t rows = layer->sizes.batch * layer->sizes.length;
+    const size_t params = attention_param_count(layer->kind, &layer->sizes);
+    layer->inputs = rows * head.stride;
+    layer->outputs = rows * head.out_stride;
+    layer->qkv = drawn(layer, layer->inputs);
+    layer->batch = (AttentionBatch){
+        .qkv = layer->qkv,
+        .gates = drawn(layer, rows * head.gates_stride),
+        .params = drawn(layer, params),
+        .out = drawn(layer, layer->outputs),
+        .saved = drawn(layer, memory.saved),
+        .scratch = drawn(layer, memory.scratch),
+        .dout = drawn(layer, layer->outputs),
+        .dqkv = drawn(layer, layer->inputs),
+        .dgates = drawn(layer, rows * head.gates_stride),
+        .dparams = drawn(layer, params),
+        .dheads = drawn(layer, attention_dheads_reals(layer->kind, &layer->sizes))};
+}
+
+static double layer_loss(void *of)
+{
+    Layer *layer = of;
+    attention_forward(layer->kind, &layer->batch, &layer->sizes);
+    return (double)vector_dot(layer->batch.out, layer->batch.dout, layer->outputs);
+}
+
+/* So many heads that their gradients take several matrices, the last one not full. */
+TEST(gradients_of_shared_keys_are_sums_over_the_heads)
+{
+    Layer layer = {.kind = &attention_mamba2,
+                   .sizes = {.batch = 2,
+                             .length = 3,
+                             .heads = 7,
+                             .dim = 2,
+                             .layers = 1,
+                             .options = &case_options[0]}};
+    lay_out(&layer);
+    arena_allocate(&layer.memory, "a test");
+    lay_out(&layer);
+    ck_assert_uint_gt(attention_dheads_reals(layer.kind, &layer.sizes), layer.inputs);
+    layer_loss(&layer);
+    attention_backward(layer.kind, &layer.batch, &layer.sizes);
+    check_slopes(&(Variable){"qkv", layer.qkv, layer.batch.dqkv, 0, 1, layer.inputs, 0},
+                 layer_loss, &layer, "shared keys");
+    arena_free(&layer.memory);
 }

@@ -116,7 +116,11 @@ static void print_layer(const AttentionKind *kind)
     } parts[] = {
         {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
         {kind->knows_positions, "no position encoding"},
-        {kind->parts.convolution, "convolution of queries, keys and values with SiLU"},
+        {kind->parts.shares_keys, "queries and keys shared by all heads"},
+        {kind->parts.convolution && !kind->parts.convolution_bias,
+         "convolution of queries, keys and values with SiLU"},
+        {kind->parts.convolution && kind->parts.convolution_bias,
+         "convolution of queries, keys and values with a bias and SiLU"},
         {kind->parts.keeps_lengths, "never QK-norm"},
         {!kind->parts.keeps_lengths, "QK-norm with --qk-norm, the default"},
         {kind->gates.count && kind->gates.rank, "gates by a low-rank layer"},

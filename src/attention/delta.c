@@ -50,7 +50,7 @@ const AttentionKind attention_delta = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .parts.norm = true,
-    .gates = {decay_gates},
+    .gates = {.count = decay_gates},
     .parts.keeps_lengths = true,
     .knows_positions = true,
     .form = 1,
@@ -85,8 +85,8 @@ const AttentionKind attention_gated_delta = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .parts.norm = true,
-    .parts.keys = {3, 4},
-    .parts.values = {3, 2},
+    .parts.keys = {.parts = 3, .of = 4},
+    .parts.values = {.parts = 3, .of = 2},
     .parts.keeps_lengths = true,
     .form = 1,
     .changed =
@@ -129,8 +129,8 @@ const AttentionKind attention_comba = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .parts.norm = true,
-    .parts.keys = {3, 4},
-    .parts.values = {3, 2},
+    .parts.keys = {.parts = 3, .of = 4},
+    .parts.values = {.parts = 3, .of = 2},
     .parts.keeps_lengths = true,
     .parts.out_gate = {.form = GATE_SIGMOID},
     .form = 1,
@@ -165,7 +165,7 @@ static void load_row(real *row, const AttentionData *from, size_t step,
     real *k = row + width, *v = k + width, *of_row = v + of_values;
     of_row[RATE] = from->gates[step];
     of_row[DECAY] = step == 0 ? from->gates[steps] : never;
-    memcpy(k, from->k + step * head->heads * width, width * sizeof *k);
+    memcpy(k, from->k + step * head->key_heads * width, width * sizeof *k);
     memcpy(v, from->v + step * head->heads * of_values, of_values * sizeof *v);
     if (step + 1 == steps)
         memcpy(row, from->q, width * sizeof *row);
@@ -181,7 +181,7 @@ static void row_backward(const real *drow, const AttentionData *to, size_t step,
     to->dgates[step] = of_row[RATE];
     if (step == 0)
         to->dgates[steps] = of_row[DECAY];
-    memcpy(to->dk + step * head->heads * width, dk, width * sizeof *dk);
+    memcpy(to->dk + step * head->key_heads * width, dk, width * sizeof *dk);
     memcpy(to->dv + step * head->heads * of_values, dv, of_values * sizeof *dv);
     if (step + 1 == steps)
         memcpy(to->dq, drow, width * sizeof *drow);
@@ -217,8 +217,8 @@ const AttentionKind attention_deltaproduct = {
     .gates = {product_gates, .start = start_product_gates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params,
-    .parts.keys = {3, 4},
-    .parts.values = {3, 2},
+    .parts.keys = {.parts = 3, .of = 4},
+    .parts.values = {.parts = 3, .of = 2},
     .parts.keeps_lengths = true,
     .form = 1,
     .changed =

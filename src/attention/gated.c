@@ -14,9 +14,10 @@
  * decays of features multiply the rows of the state.
  *
  * HGRN2 has no keys apart from the decays: a row forgets as much as is written into it, so 1 -
- * a_i takes the place of k_i, and silu(q_i) that of q_i. The lower bound l of the decay rises
- * from layer to layer, so that later layers remember longer: it is the share of the layers
- * below, and at least 1/12.
+ * a_i takes the place of k_i, and silu(q_i) that of q_i. Each feature has a lower bound l of
+ * the decay, sigmoid(b) of a parameter b, but 0 in the first layer. It starts at the share of
+ * the layers below, so that later layers remember longer. The authors' bounds start there too,
+ * but are the running sums of one softmax over the layers, so they always rise.
  *
  * retention and gated use decay.c, gla and hgrn2 rowwise.c. */
 #include "src/attention/decay.h"
@@ -44,7 +45,7 @@ const AttentionKind attention_retention = {
     .parts.keeps_lengths = true,
     .form = 1,
     .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
-    .parts.values = {2, 1},
+    .parts.values = {.parts = 2, .of = 1},
     .engine = &decay_engine,
     .detail = &(const DecayRule){.constant = decay},
 };
@@ -78,7 +79,7 @@ const AttentionKind attention_gated = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .parts.norm = true,
-    .gates = {decay_gates},
+    .gates = {.count = decay_gates},
     .parts.keeps_lengths = true,
     .form = 1,
     .changed = "it has no QK-norm any more (since 0.2)",
@@ -131,49 +132,76 @@ const AttentionKind attention_gla = {
     .parts.keeps_lengths = true,
     .form = 1,
     .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
-    .parts.keys = {1, 2},
+    .parts.keys = {.parts = 1, .of = 2},
     .engine = &rowwise_engine,
     .detail = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
 
 /* --- hgrn2 --- */
 
-/* The engine takes no log decay below -2.5; that of 1/12 is -2.48. */
-static real least_decay(const AttentionHead *head)
+/* The decay f = l + (1 - l) sigmoid(k) of a feature. The bound l is a parameter of all layers
+ * but the first, where it is 0. */
+typedef struct Decay {
+    real bound, kept, forgotten; /* l, f, 1 - f */
+} Decay;
+
+/* `learned` is 1, or 0 if the bound is 0 whatever b is. */
+static inline Decay decay_of(real k, real b, real learned)
 {
-    real share = head->layer ? (real)head->layer / (real)head->layers : 0;
-    return 12 * share < 1 ? 1 / (real)12 : share;
+    const real l = learned * vector_sigmoid(b);
+    /* Above 0, of which there is no logarithm. */
+    const real kept = l + (1 - l) * vector_sigmoid(k) + (real)1e-30;
+    return (Decay){l, kept, (1 - l) * vector_sigmoid(-k)};
 }
 
 static void hgrn2_load(const RowwiseRow *row, const AttentionData *data,
                        const AttentionHead *head)
 {
-    real scale = attention_scale(head), most = 1 - least_decay(head);
+    const real scale = attention_scale(head), learned = data->params ? 1 : 0;
+    const real *b = data->params ? data->params : data->k;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        row->k[j] = most * vector_sigmoid(-data->k[j]);
-        row->g[j] = vector_log(1 - row->k[j]);
+        const Decay decay = decay_of(data->k[j], b[j], learned);
+        row->k[j] = decay.forgotten;
+        row->g[j] = vector_log(decay.kept);
         row->q[j] = scale * silu(data->q[j]);
     }
 }
 
-/* With f = 1 - k':  dk = (dg / f - dk') k' sigmoid(k) */
+/* With e = (dg / f - dk') (1 - f):  dk = e sigmoid(k),  db = e l */
 static void hgrn2_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head)
 {
-    real scale = attention_scale(head), most = 1 - least_decay(head);
+    const real scale = attention_scale(head), learned = data->params ? 1 : 0;
+    const real *b = data->params ? data->params : data->k;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        real key = most * vector_sigmoid(-data->k[j]);
-        d->k[j] = (d->g[j] / (1 - key) - d->k[j]) * key * vector_sigmoid(data->k[j]);
+        const Decay decay = decay_of(data->k[j], b[j], learned);
+        const real e = (d->g[j] / decay.kept - d->k[j]) * decay.forgotten;
+        d->room[j] = e * decay.bound;
+        d->k[j] = e * vector_sigmoid(data->k[j]);
         d->q[j] *= scale * silu_slope(data->q[j]);
     }
+    if (data->dparams)
+        vector_add_scaled(data->dparams, d->room, 1, head->width);
+}
+
+static size_t bounds(const AttentionHead *head)
+{
+    return head->layer > 0 ? head->width : 0;
+}
+
+static void start_bounds(real *params, const AttentionHead *head, RandomKey key)
+{
+    (void)key;
+    for (size_t j = 0; j < head->width; j++)
+        params[j] = (real)log((double)head->layer / (double)(head->layers - head->layer));
 }
 
 const AttentionKind attention_hgrn2 = {
     .name = "hgrn2",
     .source = "Qin et al. 2024, arXiv 2404.07904",
-    .help = "HGRN2: gla with k = 1 - decay, whose lower bound rises with the layer",
+    .help = "HGRN2: gla with k = 1 - decay, whose lower bounds are learned",
     .cost = "D^2",
     .no_rotary = true,
     .finite_state = true,
@@ -182,9 +210,12 @@ const AttentionKind attention_hgrn2 = {
     .parts.norm = true,
     .parts.keeps_lengths = true,
     .parts.plain_convolution = true,
+    .param_count = bounds,
+    .start_params = start_bounds,
     .form = 1,
     .changed =
-        "no QK-norm, no SiLU behind the convolution, and one norm of all heads (since 0.2)",
+        "learned lower bounds of the decay, no QK-norm, no SiLU behind the convolution, and "
+        "one norm of all heads (since 0.2)",
     .parts.norms_all_heads = true,
     .engine = &rowwise_engine,
     .detail = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},

@@ -310,11 +310,16 @@ const AttentionKind attention_mamba2 = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .parts.norm = true,
+    .parts.keys = {.parts = 2, .of = 1},
+    .parts.values = {.parts = 2, .of = 1},
+    .parts.shares_keys = true,
+    .parts.convolution_bias = true,
     .parts.keeps_lengths = true,
     .form = 1,
     .changed =
-        "one norm of all heads follows the output gate, outputs are not over the root of "
-        "the head dimension, and there is no QK-norm (since 0.2)",
+        "all heads share queries and keys, which are twice as wide, like the values; the "
+        "convolution has a bias; one norm of all heads follows the output gate; outputs "
+        "are not over the root of the head dimension; no QK-norm (since 0.2)",
     .parts.norms_all_heads = true,
     .parts.gates_first = true,
     .engine = &decay_engine,

@@ -236,7 +236,7 @@ const AttentionKind attention_taylor2 = {
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
-    .keys = {.most = MOST},
+    .parts.keys = {.most = MOST},
     .form = 1,
     .changed = "queries and keys have no idle dimensions beyond 16 (since 0.2)",
     .engine = &features_engine,

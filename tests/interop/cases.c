@@ -102,6 +102,7 @@ static void write_case(const Case *c, const char *folder, size_t number, bool st
         {"kind", c->kind->name},
         {"steps", steps},
         {"window", window},
+        {"index", head->index ? "1" : "0"},
         {"strong", strong ? "yes" : "no"},
         {"negative-eigenvalues", head->options->negative_eigenvalues ? "yes" : "no"}};
     if (!safetensors_write(path, records, count, metadata, sizeof metadata / sizeof *metadata,
@@ -126,6 +127,7 @@ START_TEST(every_case)
                 continue;
             Case c = case_make(kind, (Variant){.length = shapes[s].length,
                                                .width = shapes[s].width,
+                                               .index = s % 2,
                                                .options = &case_options[s % 2],
                                                .carries = shapes[s].carries});
             spread_gates(&c, shapes[s].spread);
