@@ -63,6 +63,7 @@ TEST(gradients_match_central_differences)
                 config.attention = one_kind(kind);
                 config.norm = norm;
                 config.positions = positions_for(kind, positions);
+                config.parts = turn % 4 == 3 ? PARTS_COMMON : PARTS_AUTHORS;
                 config.activation = turn % 5;
                 config.tied = turn % 2 == 0;
                 config.head_bias = positions % 2 == 0;
