@@ -99,7 +99,8 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     a->qkv = arena_reals(arena, rows * S);
     a->qkv_raw = convolves ? arena_reals(arena, rows * S) : a->qkv;
     a->values = reals_or_null(arena, config->value_residual && layer > 0 ? rows * O : 0);
-    a->qk_rms = reals_or_null(arena, config_norms_queries(config, layer) ? rows * 2 * H : 0);
+    a->qk_rms = reals_or_null(
+        arena, config_norms_queries(config, layer) ? rows * 2 * head.key_heads : 0);
     a->gates_low = reals_or_null(arena, rows * attention_rank(kind->gates.rank, &head));
     a->rates_low = reals_or_null(arena, rows * attention_rank(kind->rates.rank, &head));
     a->z_low = reals_or_null(arena,
@@ -161,7 +162,7 @@ static void lay_out_states(Pass *pass, Arena *arena)
 
 /* The most that a layer needs; layers may be of different attention kinds. */
 typedef struct LayerMost {
-    size_t scratch, qkv, out, gates, rates, low; /* reals; the last five for a row */
+    size_t scratch, shared, qkv, out, gates, rates, low; /* reals; the last five for a row */
 } LayerMost;
 
 static LayerMost measure_layers(const Pass *pass)
@@ -174,6 +175,7 @@ static LayerMost measure_layers(const Pass *pass)
         const AttentionHead head = attention_head(kind, &sizes, 0);
         const size_t products = linear_workspace_reals(pass->rows, config->dim, head.stride);
         all.scratch = most(all.scratch, most(products, attention_memory(kind, &sizes).scratch));
+        all.shared = most(all.shared, attention_dheads_reals(kind, &sizes));
         all.qkv = most(all.qkv, head.stride);
         all.out = most(all.out, head.out_stride);
         all.gates = most(all.gates, head.gates_stride);
@@ -205,6 +207,7 @@ static void lay_out_transients(Pass *pass, Arena *arena)
     arena->used = start;
     if (pass->use != PASS_EVALUATE) {
         grad->dqkv = arena_reals(arena, memory_product(rows, all.qkv, "the batch"));
+        grad->dheads = reals_or_null(arena, all.shared);
         grad->dy = grad->dmixed = arena_reals(arena, rows * all.out);
         grad->dgates = reals_or_null(arena, rows * all.gates);
         grad->drates = reals_or_null(arena, rows * all.rates);

@@ -11,7 +11,8 @@
  *   - without PASS_TRAIN all layers have the same memory: evaluation needs one layer at a time,
  *     and PASS_RECOMPUTE computes each layer's activations again before its backward pass;
  *   - what only one sublayer or the head needs, while it runs, has the same memory as what the
- *     others need: dqkv, dy, dgates, drates and dlow; active; the scratch memory of the head.
+ *     others need: dqkv, dheads, dy, dgates, drates and dlow; active; the scratch memory of
+ *     the head.
  */
 #ifndef LINNET_ACTIVATIONS_H
 #define LINNET_ACTIVATIONS_H
@@ -26,7 +27,7 @@ typedef struct LayerActivations {
     real *qkv;          /* (B*T, S) queries, keys and values, as the kind reads them; backward
                            rotates them back, for QK-norm, before dqkv_raw replaces them */
     real *values;       /* (B*T, O) before the first layer's values are mixed in */
-    real *qk_rms;       /* (B*T, 2H) 1 / RMS of each head's queries and keys (QK-norm) */
+    real *qk_rms;       /* (B*T, 2H or 2) 1 / RMS of each head's queries and keys (QK-norm) */
     real *gates_low;    /* (B*T, rank) low-rank input of the gates */
     real *rates_low;    /* (B*T, rank) of the rates */
     real *z_low;        /* (B*T, rank) of the output gate */
@@ -80,6 +81,7 @@ typedef struct Gradients {
     real *dy;     /* (B*T, O) */
     real *dmixed; /* (B*T, O) in dy */
     real *dqkv;   /* (B*T, S) */
+    real *dheads; /* (attention_dheads_reals) */
     real *dgates; /* (B*T, G) */
     real *drates; /* (B*T, R) */
     real *dlow;   /* (B*T, rank) of gates_low, rates_low and z_low, one after the other */

@@ -223,7 +223,7 @@ static void rotate(const Pass *pass, const AttentionHead *head, real *qkv, bool 
 {
     if (config_rotates(&pass->model->config, head->layer) && !head->kind->turns_itself)
         rotary_turn_rows(qkv, head->stride, pass->act.layer[head->layer].angles, pass->rows,
-                         pass->length, (1 + head->copies) * head->heads, head->width, back);
+                         pass->length, (1 + head->copies) * head->key_heads, head->width, back);
 }
 
 static void projections_forward(Pass *pass, size_t layer, const real *u)
@@ -232,7 +232,7 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
     const AttentionKind *kind = head.kind;
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t rows = pass->rows, C = pass->model->config.dim, H = head.heads;
+    const size_t rows = pass->rows, C = pass->model->config.dim;
     const size_t S = head.stride, O = head.out_stride;
     real *first = pass->act.first_values, *v = a->qkv + S - O;
     /* 2. q, k, v = u W + b */
@@ -245,9 +245,9 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
     projection_forward(a->z, a->z_low, u, &w->out_gate, out_gate_sizes(pass, &head));
     /* 3. convolution */
     phase_enter(PHASE_ATTENTION);
-    if (w->convolution)
-        convolution_forward(a->qkv, a->qkv_raw, w->convolution, convolution_sizes(pass, &head),
-                            a->taps);
+    if (w->convolution.weight)
+        convolution_forward(a->qkv, a->qkv_raw, w->convolution.weight, w->convolution.bias,
+                            convolution_sizes(pass, &head), a->taps);
     /* 4. value residual */
     if (w->value_mix)
         blend_forward(v, a->values, first, *w->value_mix, rows, O, S);
@@ -256,7 +256,7 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
             memcpy(first + row * O, v + row * S, O * sizeof *v);
     /* 5. QK-norm */
     if (w->qk_gain)
-        qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H, head.width, S);
+        qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * head.key_heads, head.width, S);
     /* 6. RoPE */
     rotate(pass, &head, a->qkv, false);
 }
@@ -268,7 +268,7 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const size_t rows = pass->rows, C = pass->model->config.dim, H = head.heads;
+    const size_t rows = pass->rows, C = pass->model->config.dim;
     const size_t S = head.stride, O = head.out_stride;
     real *first = pass->act.first_values, *dfirst = grad->dfirst_values;
     real *dqkv = grad->dqkv, *dv = dqkv + S - O, *du = grad->du;
@@ -277,8 +277,8 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     /* 5. QK-norm. Its backward pass reads its output, so q and k are rotated back first */
     if (w->qk_gain) {
         rotate(pass, &head, a->qkv, true);
-        qknorm_backward(dqkv, dw->qk_gain, a->qkv, a->qk_rms, w->qk_gain, rows, 2 * H,
-                        head.width, S);
+        qknorm_backward(dqkv, dw->qk_gain, a->qkv, a->qk_rms, w->qk_gain, rows,
+                        2 * head.key_heads, head.width, S);
     }
     /* 4. value residual */
     if (w->value_mix)
@@ -287,8 +287,9 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
         for (size_t row = 0; row < rows; row++)
             vector_add_scaled(dv + row * S, dfirst + row * O, 1, O);
     /* 3. convolution */
-    if (w->convolution)
-        convolution_backward(a->dqkv_raw, dw->convolution, dqkv, a->qkv_raw, w->convolution,
+    if (w->convolution.weight)
+        convolution_backward(a->dqkv_raw, dw->convolution.weight, dw->convolution.bias, dqkv,
+                             a->qkv_raw, w->convolution.weight, w->convolution.bias,
                              convolution_sizes(pass, &head), state_before(pass, a->taps));
     /* 2. du = dqkv W^T,  dW += u^T dqkv; the same for gates, rates and z */
     phase_enter(PHASE_PROJECTIONS);
@@ -412,6 +413,7 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     batch.dqkv = grad->dqkv;
     batch.dgates = grad->dgates;
     batch.drates = grad->drates;
+    batch.dheads = grad->dheads;
     batch.dparams = dw->kind_params;
     attention_backward(config_kind(config, layer), &batch, &sizes);
 }

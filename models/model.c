@@ -94,7 +94,10 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     snprintf(rates, sizeof rates, "h.%zu.attn.rate", layer);
     snprintf(out_gate, sizeof out_gate, "h.%zu.attn.out_gate", layer);
     if (config_convolves(config, layer))
-        tensor(visitor, &h->convolution, taps, CONVOLUTION_TAPS, S, "%s.conv.weight", name);
+        tensor(visitor, &h->convolution.weight, taps, CONVOLUTION_TAPS, S, "%s.conv.weight",
+               name);
+    if (config_convolves(config, layer) && kind->convolution_bias)
+        tensor(visitor, &h->convolution.bias, taps, S, 0, "%s.conv.bias", name);
     projection(visitor, &h->gates, matrix, &gate_biases, width,
                attention_rank(kind->gates.rank, &head), head.gates_stride, gates);
     projection(visitor, &h->rates, matrix, &rate_biases, width,
@@ -105,7 +108,7 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     if (config_norms_heads(config, layer))
         tensor(visitor, &h->head_norm, gain, O, 0, "%s.norm.weight", name);
     if (config_norms_queries(config, layer))
-        tensor(visitor, &h->qk_gain, gain, 2 * config->heads, 0, "%s.qk_norm.weight", name);
+        tensor(visitor, &h->qk_gain, gain, 2 * head.key_heads, 0, "%s.qk_norm.weight", name);
     if (config->value_residual && layer > 0)
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (config_gates_output(config, layer))
@@ -131,7 +134,7 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, config, NAMED("ln_1"));
     linear(visitor, &h->c_attn, config, spread, width, head.stride, 1 + 2 * head.copies,
-           head.heads * head.width, NAMED("attn.c_attn"));
+           head.key_heads * head.width, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
     linear(visitor, &h->attn_proj, config, branch, head.out_stride, width, 1, width,
            NAMED("attn.c_proj"));

@@ -33,13 +33,13 @@ typedef struct BlockParams {
     Affine attn_proj; /* (O, C), (C) */
     Affine ln_2, c_fc, mlp_proj;
     /* NULL unless the kind or the model has them: */
-    real *convolution;       /* (CONVOLUTION_TAPS, S) */
+    Affine convolution;      /* (CONVOLUTION_TAPS, S), (S) */
     Projection gates, rates; /* (C, H * gates or rates of a head) */
     Projection out_gate;     /* (C, O) */
     real *kind_params;       /* (H, parameters of a head) of the attention kind */
     real *head_norm;         /* (O) gains */
     real *head_gate;         /* (HEADGATE_CHANNELS or C, H) */
-    real *qk_gain;           /* (2H) QK-norm gains: queries, then keys */
+    real *qk_gain;           /* (2H or 2) QK-norm gains: queries, then keys */
     real *value_mix;         /* (1) weight of the first layer's values (value residual) */
 } BlockParams;
 

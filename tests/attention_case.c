@@ -124,12 +124,19 @@ size_t case_width(const Case *c, Buffer buffer, size_t which)
                                                  : c->head.width;
 }
 
+size_t case_heads(const Case *c, Buffer buffer, size_t which)
+{
+    bool keys = (buffer == QKV || buffer == DQKV) && which <= c->head.copies;
+    return keys ? c->head.key_heads : HEADS;
+}
+
 real *case_columns(const Case *c, Buffer buffer, size_t which)
 {
     size_t width = case_width(c, buffer, which);
     size_t narrow = which > c->head.copies ? 1 + c->head.copies : which;
-    return c->at[buffer] + narrow * HEADS * c->head.width +
-           (which - narrow) * HEADS * c->head.value_width + c->head.index * width;
+    return c->at[buffer] + narrow * c->head.key_heads * c->head.width +
+           (which - narrow) * HEADS * c->head.value_width +
+           c->head.index % case_heads(c, buffer, which) * width;
 }
 
 static void draw_columns(Case *c, Buffer buffer, size_t which, size_t stride, RandomKey key)

@@ -59,7 +59,8 @@ void case_for_every(int kind, void (*test)(Case *c));
 
 /* In QKV, `which` counts q, the keys, then the values of a position. */
 size_t case_parts(const Case *c);
-/* The width of a head's columns. */
+/* How many heads have columns of their own, and the width of these. */
+size_t case_heads(const Case *c, Buffer buffer, size_t which);
 size_t case_width(const Case *c, Buffer buffer, size_t which);
 /* The head's columns in rows that all heads share. */
 real *case_columns(const Case *c, Buffer buffer, size_t which);

@@ -405,14 +405,15 @@ static void gla(Step *s, const Head *h, size_t i)
         s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
 }
 
-/* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the share of the layers below.
- */
+/* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the sigmoid of a parameter, and
+ * 0 in the first layer. A decay counts as exp(-2.5) or more. */
 static void hgrn2(Step *s, const Head *h, size_t i)
 {
-    double least = fmax(1.0 / 12, (double)h->layer / (double)h->layers);
     for (size_t c = 0; c < h->width; c++) {
-        s->a[c] = least + (1 - least) * sigmoid(h->k[i][c]);
-        s->k[c] = 1 - s->a[c];
+        double least = h->layer > 0 ? sigmoid(h->params[c]) : 0;
+        double f = least + (1 - least) * sigmoid(h->k[i][c]);
+        s->a[c] = fmax(f, exp(-2.5));
+        s->k[c] = 1 - f;
         s->q[c] = h->q[i][c] * sigmoid(h->q[i][c]) / sqrt((double)h->width);
     }
 }

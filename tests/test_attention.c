@@ -190,12 +190,13 @@ LOOP_TEST(the_future_cannot_change_the_past, 0, KINDS_IN_FLOAT)
 /* Whether the head's columns are finite, and the memory between them still NaN. */
 static void check_columns(const Case *c, Buffer buffer, size_t which, size_t stride)
 {
-    size_t width = case_width(c, buffer, which);
-    const real *first = case_columns(c, buffer, which) - c->head.index * width;
+    size_t width = case_width(c, buffer, which), heads = case_heads(c, buffer, which);
+    size_t index = c->head.index % heads;
+    const real *first = case_columns(c, buffer, which) - index * width;
     for (size_t t = 0; t < c->head.length; t++)
-        for (size_t i = 0; i < HEADS * width; i++) {
+        for (size_t i = 0; i < heads * width; i++) {
             real x = first[t * stride + i];
-            bool own = i / width == c->head.index, number = isfinite(x);
+            bool own = i / width == index, number = isfinite(x);
             ck_assert_msg(
                 own == number, "%s T %zu D %zu: row %zu, column %zu of buffer %d is %g",
                 c->kind->name, c->head.length, c->head.width, t, i, (int)buffer, (double)x);

@@ -41,8 +41,8 @@ static double slow_silu(double x)
 
 typedef struct Convolution {
     ConvolutionSizes sizes;
-    size_t all, weights; /* elements of x, and of w */
-    real *x, *w, *dy, *y, *dx, *dw;
+    size_t all, weights;                     /* elements of x, and of w */
+    real *x, *w, *b, *dy, *y, *dx, *dw, *db; /* b: NULL with an odd number of channels */
 } Convolution;
 
 /* Lengths below, at and above the number of taps; full, partial and several tiles. */
@@ -65,6 +65,8 @@ static Convolution convolution_make(ConvolutionSizes sizes)
     c.w = draw(weights, 2);
     c.dy = draw(all, 3);
     c.dw = draw(weights, 4);
+    c.b = sizes.channels % 2 ? NULL : draw(sizes.channels, 13);
+    c.db = c.b ? draw(sizes.channels, 14) : NULL;
     c.y = blank(all);
     c.dx = blank(all);
     return c;
@@ -72,7 +74,7 @@ static Convolution convolution_make(ConvolutionSizes sizes)
 
 static void convolution_free(Convolution *c)
 {
-    real *all[] = {c->x, c->w, c->dy, c->y, c->dx, c->dw};
+    real *all[] = {c->x, c->w, c->b, c->dy, c->y, c->dx, c->dw, c->db};
     for (size_t i = 0; i < COUNT(all); i++)
         free(all[i]);
 }
@@ -81,7 +83,7 @@ static double slow_convolution(const Convolution *c, size_t sequence, size_t t, 
 {
     const size_t taps = c->sizes.taps, channels = c->sizes.channels;
     size_t first = sequence * c->sizes.length;
-    double h = 0;
+    double h = c->b ? (double)c->b[channel] : 0;
     for (size_t tap = 0; tap < taps; tap++)
         if (t + tap + 1 >= taps)
             h += (double)c->w[tap * channels + channel] *
@@ -96,7 +98,7 @@ TEST(the_convolution_is_its_formula)
 {
     for (size_t s = 0; s < COUNT(shapes); s++) {
         Convolution c = convolution_make(shapes[s]);
-        convolution_forward(c.y, c.x, c.w, c.sizes, NULL);
+        convolution_forward(c.y, c.x, c.w, c.b, c.sizes, NULL);
         for (size_t i = 0; i < c.all; i++) {
             size_t row = i / c.sizes.channels, length = c.sizes.length;
             double expected = slow_convolution(&c, row / length, row % length,
@@ -119,7 +121,7 @@ static void in_parts(const Convolution *c, size_t most, real *y, real *state)
         size_t part = sizes.length * channels, whole = length * channels;
         for (size_t b = 0; b < sizes.batch; b++)
             memcpy(part_x + b * part, c->x + b * whole + start * channels, part * sizeof(real));
-        convolution_forward(part_y, part_x, c->w, sizes, state);
+        convolution_forward(part_y, part_x, c->w, c->b, sizes, state);
         for (size_t b = 0; b < sizes.batch; b++)
             memcpy(y + b * whole + start * channels, part_y + b * part, part * sizeof(real));
     }
@@ -135,7 +137,7 @@ TEST(a_carried_state_is_exact_to_the_bit)
             real *y = blank(c.all);
             real *state = memory_take(c.sizes.batch * (c.sizes.taps - 1) * c.sizes.channels,
                                       sizeof(real), "");
-            convolution_forward(c.y, c.x, c.w, c.sizes, NULL);
+            convolution_forward(c.y, c.x, c.w, c.b, c.sizes, NULL);
             in_parts(&c, most, y, state);
             ck_assert(memcmp(y, c.y, c.all * sizeof(real)) == 0);
             free(y);
@@ -146,7 +148,7 @@ TEST(a_carried_state_is_exact_to_the_bit)
 
 static void convolution_back(const Convolution *c)
 {
-    convolution_backward(c->dx, c->dw, c->dy, c->x, c->w, c->sizes, NULL);
+    convolution_backward(c->dx, c->dw, c->db, c->dy, c->x, c->w, c->b, c->sizes, NULL);
 }
 
 /* --- the norm and the gate --- */
@@ -299,7 +301,7 @@ static double product(const real *y, const real *dy, size_t count)
 static double convolution_loss(void *layer)
 {
     const Convolution *c = layer;
-    convolution_forward(c->y, c->x, c->w, c->sizes, NULL);
+    convolution_forward(c->y, c->x, c->w, c->b, c->sizes, NULL);
     return product(c->y, c->dy, c->all);
 }
 
@@ -309,11 +311,16 @@ TEST(gradients_of_the_convolution)
         Convolution c = convolution_make(shapes[s]);
         for (size_t i = 0; i < c.weights; i++)
             c.dw[i] = 1;
+        for (size_t i = 0; c.b && i < c.sizes.channels; i++)
+            c.db[i] = 1;
         convolution_back(&c);
         check_slopes(&(Variable){"x", c.x, c.dx, 0, 1, c.all, 0}, convolution_loss, &c,
                      "convolution");
         check_slopes(&(Variable){"w", c.w, c.dw, 1, 1, c.weights, 0}, convolution_loss, &c,
                      "convolution");
+        if (c.b)
+            check_slopes(&(Variable){"b", c.b, c.db, 1, 1, c.sizes.channels, 0},
+                         convolution_loss, &c, "convolution");
         convolution_free(&c);
     }
 }
@@ -360,7 +367,7 @@ LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
         team_start(i ? 3 : 1);
         c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, _i ? RESIDUAL : SILU});
         h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true, GATE_SILU);
-        convolution_forward(c[i].y, c[i].x, c[i].w, c[i].sizes, NULL);
+        convolution_forward(c[i].y, c[i].x, c[i].w, c[i].b, c[i].sizes, NULL);
         convolution_back(&c[i]);
         headnorm_go(&h[i]);
         headnorm_back(&h[i]);
@@ -369,6 +376,7 @@ LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
     check_same(c[0].y, c[1].y, c[0].all);
     check_same(c[0].dx, c[1].dx, c[0].all);
     check_same(c[0].dw, c[1].dw, c[0].weights);
+    check_same(c[0].db, c[1].db, c[0].sizes.channels);
     check_same(h[0].y, h[1].y, (size_t)300 * 4 * 32);
     check_same(h[0].dx, h[1].dx, (size_t)300 * 4 * 32);
     check_same(h[0].dz, h[1].dz, (size_t)300 * 4 * 32);

@@ -116,7 +116,11 @@ static void print_layer(const AttentionKind *kind)
     } parts[] = {
         {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
         {kind->knows_positions, "no position encoding"},
-        {kind->wants_convolution, "convolution of queries, keys and values with SiLU"},
+        {kind->shares_keys, "queries and keys shared by all heads"},
+        {kind->wants_convolution && !kind->convolution_bias,
+         "convolution of queries, keys and values with SiLU"},
+        {kind->wants_convolution && kind->convolution_bias,
+         "convolution of queries, keys and values with a bias and SiLU"},
         {kind->keeps_lengths, "never QK-norm"},
         {!kind->keeps_lengths, "QK-norm with --qk-norm, the default"},
         {kind->gates.count && kind->gates.rank, "gates by a low-rank layer"},

@@ -91,6 +91,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
         size_t value;
     } numbers[] = {
         {"key-width", head.width},
+        {"key-heads", head.key_heads},
         {"value-width", head.value_width},
         {"copies", head.copies},
         {"gates", head.gates_stride / config->heads},
@@ -101,6 +102,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
         {"own", attention_param_count(kind, &sizes) / config->heads},
     };
     json_object_set_new(tree, "norms-all-heads", json_boolean(kind->norms_all_heads));
+    json_object_set_new(tree, "conv-bias", json_boolean(kind->convolution_bias));
     json_object_set_new(tree, "gates-first", json_boolean(kind->gates_first));
     json_object_set_new(tree, "rotates", json_boolean(config_rotates(config, layer)));
     json_object_set_new(tree, "gate-tanh", json_boolean(kind->gates.tanh));

@@ -56,7 +56,6 @@ class Heads:
     i: Tensor  # (T, 1) positions of queries
     j: Tensor  # (1, T) and of keys
     index: Tensor  # (H, 1, 1) of the heads
-    below: float  # the share of the model's layers below this one
 
     def rotate(self, x, at=None):
         """RoPE of x (..., T, D): features c and c + D/2 are the coordinates of a point in a plane,
@@ -351,11 +350,12 @@ def gla(q, k, v, h):
 
 
 def hgrn2(q, k, v, h):
-    """f = l + (1 - l) sigmoid(k) is the decay of each row, and 1 - f the key; l is the share of the
-    layers below, at least 1/12."""
-    least = max(1 / 12, h.below)
-    keep = least + (1 - least) * k.sigmoid()
-    return recurrence(F.silu(q) / math.sqrt(q.shape[-1]), 1 - keep, v, keep)
+    """f = l + (1 - l) sigmoid(k) is the decay of each row, and 1 - f the key; l is the sigmoid of a
+    parameter, and 0 in the first layer. A decay below exp(-2.5) counts as that."""
+    least = 0 if h.own is None else h.own[:, None].sigmoid()
+    f = least + (1 - least) * k.sigmoid()
+    keep = f.clamp(min=math.exp(-2.5))
+    return recurrence(F.silu(q) / math.sqrt(q.shape[-1]), 1 - f, v, keep)
 
 
 def steps(gate, h):
@@ -558,13 +558,21 @@ def rms_norm(x, epsilon=EPSILON):
     return x * (x.square().mean(-1, keepdim=True) + epsilon).rsqrt()
 
 
-def convolve(x, taps, form):
-    """A causal convolution of each feature: h_t = sum of w_n x_(t - 3 + n), alone (plain), with SiLU
-    behind it, or in a sum with x (residual). taps (4, features)"""
-    count, length = len(taps), x.shape[1]
-    before = F.pad(x, (0, 0, count - 1, 0))
-    h = sum(taps[n] * before[:, n : n + length] for n in range(count))
-    return {"plain": h, "silu": F.silu(h), "residual": x + h}[form]
+class Convolution(nn.Module):
+    """A causal convolution of each feature: h_t = sum of w_n x_(t - 3 + n) + b, alone (plain), with
+    SiLU behind it, or in a sum with x (residual)"""
+
+    def __init__(self, features, form, biased):
+        super().__init__()
+        self.weight, self.form = parameter(4, features), form
+        self.bias = parameter(features) if biased else None
+
+    def forward(self, x):
+        count, length = len(self.weight), x.shape[1]
+        before = F.pad(x, (0, 0, count - 1, 0))
+        h = sum(self.weight[n] * before[:, n : n + length] for n in range(count))
+        h = h if self.bias is None else h + self.bias
+        return {"plain": h, "silu": F.silu(h), "residual": x + h}[self.form]
 
 
 def low_rank(inputs, rank, outputs, bias=True):
@@ -582,33 +590,36 @@ class Attention(nn.Module):
         width, heads = config.hidden_size, config.num_attention_heads
         layer, self.settings, self.heads = config.layers[index], config.linnet, heads
         self.layer, own, bias = layer, layer["own"], self.settings["bias"]
-        keys, values = heads * layer["key-width"], heads * layer["value-width"]
+        self.key_heads = layer["key-heads"]
+        keys, values = self.key_heads * layer["key-width"], heads * layer["value-width"]
         self.copies = layer["copies"]
         self.widths = [keys, self.copies * keys, self.copies * values]
         self.kind = KINDS[layer["attn"]]
         self.c_attn, self.c_proj = Linear(width, sum(self.widths), bias), Linear(values, width, bias)
-        self.conv = Weight(4, sum(self.widths)) if layer["conv"] != "no" else None
+        convolution = Convolution(sum(self.widths), layer["conv"], layer["conv-bias"])
+        self.conv = convolution if layer["conv"] != "no" else None
         self.gate_in, self.gate = low_rank(width, layer["gate-rank"], layer["gates"] * heads)
         self.rate_in, self.rate = low_rank(width, layer["rate-rank"], layer["rates"] * heads)
         self.own = parameter(heads, own) if own else None
         self.norm = Weight(values) if layer["head-norm"] else None
-        self.qk_norm = Weight(2 * heads) if layer["qk-norm"] else None
+        self.qk_norm = Weight(2 * self.key_heads) if layer["qk-norm"] else None
         self.value_mix = parameter(1) if self.settings["value-residual"] and index > 0 else None
         outputs = values if layer["out-gate"] != "no" else 0
         self.out_gate_in, self.out_gate = low_rank(
             width, layer["out-gate-rank"], outputs, layer["out-gate-bias"]
         )
-        self.channels, self.below = min(12, width), index / len(config.layers)
+        self.channels = min(12, width)
         self.head_gate = Weight(self.channels, heads) if self.settings["head-gate"] else None
 
-    def split(self, x):
-        """(B, T, H n) to (B, H, T, n)"""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+    def split(self, x, heads=None):
+        """(B, T, H n) to (B, H, T, n); or (B, T, n) if all heads share them"""
+        x = x.unflatten(-1, (heads or self.heads, -1)).transpose(1, 2)
+        return x.expand(-1, self.heads, -1, -1)
 
-    def split_copies(self, x):
+    def split_copies(self, x, heads=None):
         """(B, T, n H D) to (B, H, n, T, D); without n if that is 1"""
         if self.copies == 1:
-            return self.split(x)
+            return self.split(x, heads)
         return x.unflatten(-1, (self.copies, self.heads, -1)).permute(0, 3, 2, 1, 4)
 
     def gates(self, u):
@@ -646,23 +657,23 @@ class Attention(nn.Module):
             i=positions[:, None],
             j=positions[None, :],
             index=torch.arange(self.heads, device=u.device)[:, None, None],
-            below=self.below,
         )
 
     def forward(self, u, first_v):
         """Returns the output, and the values of the first layer."""
         qkv = self.c_attn(u)
         if self.conv is not None:
-            qkv = convolve(qkv, self.conv.weight, self.layer["conv"])
+            qkv = self.conv(qkv)
         q, k, v = qkv.split(self.widths, -1)
-        q, k, v = self.split(q), self.split_copies(k), self.split_copies(v)
+        q, k = self.split(q, self.key_heads), self.split_copies(k, self.key_heads)
+        v = self.split_copies(v)
         last = v if self.copies == 1 else v[:, :, -1]
         first_v = last if first_v is None else first_v
         if self.value_mix is not None:
             last = (1 - self.value_mix) * last + self.value_mix * first_v
             v = last if self.copies == 1 else torch.cat([v[:, :, :-1], last[:, :, None]], 2)
         if self.qk_norm is not None:
-            q_gain, k_gain = self.qk_norm.weight.view(2, self.heads, 1, 1)
+            q_gain, k_gain = self.qk_norm.weight.view(2, self.key_heads, 1, 1)
             q, k = q_gain * rms_norm(q), k_gain * rms_norm(k)
         y = self.kind(*(wide(x) for x in (q, k, v)), self.around(u)).to(u)
         y = self.norm_and_gate(y.transpose(1, 2), u)

@@ -51,7 +51,9 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
                           .position = sizes->position,
                           .dropout = sizes->dropout};
     head.copies = kind->copies ? kind->copies(&head) : 1;
-    head.stride = sizes->heads * (width + head.copies * (width + value_width));
+    head.key_heads = kind->shares_keys ? 1 : sizes->heads;
+    head.stride = head.key_heads * (1 + head.copies) * width +
+                  sizes->heads * head.copies * value_width;
     head.gates_stride = sizes->heads * gate_count(&kind->gates, &head);
     head.rates_stride = sizes->heads * gate_count(&kind->rates, &head);
     return head;
@@ -166,15 +168,53 @@ AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes
                              .state = job.each.state * heads};
 }
 
+/* --- queries and keys that all heads share ---
+ *
+ * Heads, which run in parallel, read the same q and k but write gradients of their own. Engines
+ * have one stride for q and dq, so these lie in matrices (B*T, stride) as well, those of as
+ * many heads side by side as fit in a row. */
+
+static size_t shared_width(const AttentionHead *head)
+{
+    return (1 + head->copies) * head->width;
+}
+
+size_t attention_dheads_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+{
+    AttentionHead head = attention_head(kind, sizes, 0);
+    size_t matrices = team_tiles(head.heads, head.stride / shared_width(&head));
+    return kind->shares_keys ? matrices * sizes->batch * sizes->length * head.stride : 0;
+}
+
+/* A head's dq in a row, with dk behind it. */
+static real *dheads_of(const Job *job, const AttentionHead *head, size_t row)
+{
+    size_t rows = job->sizes->batch * job->sizes->length;
+    size_t beside = head->stride / shared_width(head);
+    return job->batch->dheads + (head->index / beside * rows + row) * head->stride +
+           head->index % beside * shared_width(head);
+}
+
+/* dq and dk are sums over the heads. */
+static void sum_heads(const void *context, size_t row)
+{
+    const Job *job = context;
+    AttentionHead head = attention_head(job->kind, job->sizes, 0);
+    real *sum = job->batch->dqkv + row * head.stride;
+    vector_zero(sum, shared_width(&head));
+    for (; head.index < head.heads; head.index++)
+        vector_add_scaled(sum, dheads_of(job, &head, row), 1, shared_width(&head));
+}
+
 /* A tile is one head of one sequence. */
 static AttentionData data_of(const Job *job, const AttentionHead *head, size_t sequence,
                              size_t worker)
 {
     const AttentionBatch *batch = job->batch;
     size_t row = sequence * job->length, tile = sequence * job->sizes->heads + head->index;
-    size_t q = row * head->stride + head->index * head->width;
-    size_t k = q + head->heads * head->width;
-    size_t v = row * head->stride + (1 + head->copies) * head->heads * head->width +
+    size_t q = row * head->stride + head->index % head->key_heads * head->width;
+    size_t k = q + head->key_heads * head->width;
+    size_t v = row * head->stride + (1 + head->copies) * head->key_heads * head->width +
                head->index * head->value_width;
     size_t out = row * head->out_stride + head->index * head->value_width;
     size_t gates = row * head->gates_stride + head->index * job->gates_each;
@@ -200,6 +240,10 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     data.dq = batch->dqkv + q;
     data.dk = batch->dqkv + k;
     data.dv = batch->dqkv + v;
+    if (job->kind->shares_keys) {
+        data.dq = dheads_of(job, head, row);
+        data.dk = data.dq + head->width;
+    }
     if (job->gates_each)
         data.dgates = batch->dgates + gates;
     if (job->rates_each)
@@ -243,6 +287,8 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
         vector_zero(job.dparams_parts, parts);
     }
     run(&job, sizes->length, kind->engine->backward);
+    if (kind->shares_keys)
+        team_run_rows(sizes->batch * sizes->length, TEAM_ROWS, sum_heads, &job);
     for (size_t tile = 0; parts && tile < tiles; tile++)
         vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_each,
                           job.dparams_parts + tile * job.dparams_each, 1, job.params_each);

@@ -39,6 +39,7 @@ typedef struct AttentionHead {
     size_t value_width;   /* and Dv, that of values and outputs */
     size_t copies;        /* keys and values of a position: 1, or the steps of deltaproduct */
     size_t index, heads;  /* of the head in its layer, and how many that has */
+    size_t key_heads;     /* with queries and keys of their own: all, or 1 for all */
     size_t layer, layers; /* of the layer in the model, and how many that has */
     size_t stride;        /* reals between positions of q, k and v, */
     size_t out_stride;    /* of the output, */
@@ -54,7 +55,7 @@ typedef struct AttentionHead {
  * head->stride apart, those of the output head->out_stride, those of gates and rates
  * gates_stride and rates_stride. */
 typedef struct AttentionData {
-    /* (T, D), (T, D), (T, Dv). Further keys of a position follow heads * D reals apart, and
+    /* (T, D), (T, D), (T, Dv). Further keys of a position follow key_heads * D reals apart, and
      * further values heads * Dv. */
     const real *q, *k, *v;
     const real *gates;  /* (T, kind->gates.count): outputs of a linear layer, */
@@ -140,11 +141,13 @@ struct AttentionKind {
     bool finite_state;    /* decoding takes constant memory and time per token */
     AttentionCarry carry;
     WidthShare keys, values;                     /* D and Dv */
+    bool shares_keys;                            /* and queries: all heads have the same */
     size_t (*copies)(const AttentionHead *head); /* of keys and values; NULL: 1 */
 
     /* The layer around the kind. */
     bool wants_convolution, wants_norm, wants_gate; /* by default */
     bool plain_convolution; /* without an activation; otherwise SiLU follows it */
+    bool convolution_bias;
     bool keeps_lengths;   /* of queries and keys, which QK-norm would take away: it has none */
     bool norms_all_heads; /* together: the head norm is one of the whole width */
     bool gates_first;     /* the output gate, before that norm */
@@ -225,6 +228,10 @@ size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *si
  * sizes->length positions. */
 AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes);
 
+/* The memory in which backward keeps what each head adds to dq and dk, if heads share queries
+ * and keys; otherwise 0. */
+size_t attention_dheads_reals(const AttentionKind *kind, const AttentionSizes *sizes);
+
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
     const real *qkv;    /* (B*T, head.stride) */
@@ -242,6 +249,7 @@ typedef struct AttentionBatch {
     real *dgates;     /* (B*T, head.gates_stride) */
     real *drates;     /* (B*T, head.rates_stride) */
     real *dparams;    /* (attention_param_count) accumulates */
+    real *dheads;     /* (attention_dheads_reals) */
 } AttentionBatch;
 
 void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,

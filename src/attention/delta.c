@@ -165,7 +165,7 @@ static void load_row(real *row, const AttentionData *from, size_t step,
     real *k = row + width, *v = k + width, *of_row = v + of_values;
     of_row[RATE] = from->gates[step];
     of_row[DECAY] = step == 0 ? from->gates[steps] : never;
-    memcpy(k, from->k + step * head->heads * width, width * sizeof *k);
+    memcpy(k, from->k + step * head->key_heads * width, width * sizeof *k);
     memcpy(v, from->v + step * head->heads * of_values, of_values * sizeof *v);
     if (step + 1 == steps)
         memcpy(row, from->q, width * sizeof *row);
@@ -181,7 +181,7 @@ static void row_backward(const real *drow, const AttentionData *to, size_t step,
     to->dgates[step] = of_row[RATE];
     if (step == 0)
         to->dgates[steps] = of_row[DECAY];
-    memcpy(to->dk + step * head->heads * width, dk, width * sizeof *dk);
+    memcpy(to->dk + step * head->key_heads * width, dk, width * sizeof *dk);
     memcpy(to->dv + step * head->heads * of_values, dv, of_values * sizeof *dv);
     if (step + 1 == steps)
         memcpy(to->dq, drow, width * sizeof *drow);

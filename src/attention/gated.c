@@ -14,9 +14,10 @@
  * decays of features multiply the rows of the state.
  *
  * HGRN2 has no keys apart from the decays: a row forgets as much as is written into it, so 1 -
- * a_i takes the place of k_i, and silu(q_i) that of q_i. The lower bound l of the decay rises
- * from layer to layer, so that later layers remember longer: it is the share of the layers
- * below, and at least 1/12.
+ * a_i takes the place of k_i, and silu(q_i) that of q_i. Each feature has a lower bound l of
+ * the decay, sigmoid(b) of a parameter b, but 0 in the first layer. It starts at the share of
+ * the layers below, so that later layers remember longer. The authors' bounds start there too,
+ * but are the running sums of one softmax over the layers, so they always rise.
  *
  * retention and gated use decay.c, gla and hgrn2 rowwise.c. */
 #include "src/attention/decay.h"
@@ -138,42 +139,65 @@ const AttentionKind attention_gla = {
 
 /* --- hgrn2 --- */
 
-/* The engine takes no log decay below -2.5; that of 1/12 is -2.48. */
-static real least_decay(const AttentionHead *head)
+/* The decay f = l + (1 - l) sigmoid(k) of a feature. The bound l is a parameter of all layers
+ * but the first. */
+typedef struct Decay {
+    real bound, kept, forgotten; /* l, f, 1 - f */
+} Decay;
+
+static inline Decay decay_of(const AttentionData *data, size_t j)
 {
-    real share = head->layer ? (real)head->layer / (real)head->layers : 0;
-    return 12 * share < 1 ? 1 / (real)12 : share;
+    const real l = data->params ? vector_sigmoid(data->params[j]) : 0;
+    /* Above 0, of which there is no logarithm. */
+    const real kept = l + (1 - l) * vector_sigmoid(data->k[j]) + (real)1e-30;
+    return (Decay){l, kept, (1 - l) * vector_sigmoid(-data->k[j])};
 }
 
 static void hgrn2_load(const RowwiseRow *row, const AttentionData *data,
                        const AttentionHead *head)
 {
-    real scale = attention_scale(head), most = 1 - least_decay(head);
+    real scale = attention_scale(head);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        row->k[j] = most * vector_sigmoid(-data->k[j]);
-        row->g[j] = vector_log(1 - row->k[j]);
+        const Decay decay = decay_of(data, j);
+        row->k[j] = decay.forgotten;
+        row->g[j] = vector_log(decay.kept);
         row->q[j] = scale * silu(data->q[j]);
     }
 }
 
-/* With f = 1 - k':  dk = (dg / f - dk') k' sigmoid(k) */
+/* With e = (dg / f - dk') (1 - f):  dk = e sigmoid(k),  db = e l */
 static void hgrn2_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head)
 {
-    real scale = attention_scale(head), most = 1 - least_decay(head);
+    real scale = attention_scale(head);
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        real key = most * vector_sigmoid(-data->k[j]);
-        d->k[j] = (d->g[j] / (1 - key) - d->k[j]) * key * vector_sigmoid(data->k[j]);
+        const Decay decay = decay_of(data, j);
+        const real e = (d->g[j] / decay.kept - d->k[j]) * decay.forgotten;
+        if (data->dparams)
+            data->dparams[j] += e * decay.bound;
+        d->k[j] = e * vector_sigmoid(data->k[j]);
         d->q[j] *= scale * silu_slope(data->q[j]);
     }
+}
+
+static size_t bounds(const AttentionHead *head)
+{
+    return head->layer > 0 ? head->width : 0;
+}
+
+static void start_bounds(real *params, const AttentionHead *head, RandomKey key)
+{
+    (void)key;
+    for (size_t j = 0; j < head->width; j++)
+        params[j] = (real)log((double)head->layer / (double)(head->layers - head->layer));
 }
 
 const AttentionKind attention_hgrn2 = {
     .name = "hgrn2",
     .source = "Qin et al. 2024, arXiv 2404.07904",
-    .help = "HGRN2: gla with k = 1 - decay, whose lower bound rises with the layer",
+    .help = "HGRN2: gla with k = 1 - decay, whose lower bounds are learned",
     .cost = "D^2",
     .no_rotary = true,
     .finite_state = true,
@@ -182,9 +206,12 @@ const AttentionKind attention_hgrn2 = {
     .wants_norm = true,
     .keeps_lengths = true,
     .plain_convolution = true,
+    .param_count = bounds,
+    .start_params = start_bounds,
     .form = 1,
     .changed =
-        "no QK-norm, no SiLU behind the convolution, and one norm of all heads (since 0.2)",
+        "learned lower bounds of the decay, no QK-norm, no SiLU behind the convolution, and "
+        "one norm of all heads (since 0.2)",
     .norms_all_heads = true,
     .engine = &rowwise_engine,
     .detail = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},

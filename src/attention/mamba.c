@@ -310,10 +310,16 @@ const AttentionKind attention_mamba2 = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .wants_norm = true,
+    .keys = {2, 1},
+    .values = {2, 1},
+    .shares_keys = true,
+    .convolution_bias = true,
     .keeps_lengths = true,
     .form = 1,
-    .changed = "one norm of all heads follows the output gate, outputs are not over the root of "
-               "the head dimension, and there is no QK-norm (since 0.2)",
+    .changed =
+        "all heads share queries and keys, which are twice as wide, like the values; the "
+        "convolution has a bias; one norm of all heads follows the output gate; outputs "
+        "are not over the root of the head dimension; no QK-norm (since 0.2)",
     .norms_all_heads = true,
     .gates_first = true,
     .engine = &decay_engine,

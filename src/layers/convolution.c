@@ -17,10 +17,12 @@ static const real zeros[TILE_CHANNELS];
 typedef struct Job {
     real *y, *dx;       /* (batch * length, channels) */
     real *dw;           /* (taps, channels) */
+    real *db;           /* (channels) or NULL */
     real *state;        /* (batch, taps - 1, channels), which forward replaces; or NULL */
     const real *before; /* the state as forward found it */
     const real *x, *dy; /* (batch * length, channels) */
     const real *w;      /* (taps, channels) */
+    const real *b;      /* (channels) or NULL */
     ConvolutionSizes sizes;
 } Job;
 
@@ -31,10 +33,10 @@ typedef struct Strip {
     size_t count;
     size_t channels, taps;
     ConvolutionForm form;
-    const real *x;      /* its first row */
-    const real *before; /* the state; or NULL */
-    real *state;        /* the same, which forward replaces */
-    const real *w[TAPS];
+    const real *x;           /* its first row */
+    const real *before;      /* the state; or NULL */
+    real *state;             /* the same, which forward replaces */
+    const real *w[TAPS], *b; /* of its channels */
 } Strip;
 
 static Strip strip_of(const Job *job, size_t sequence, size_t tile)
@@ -48,6 +50,7 @@ static Strip strip_of(const Job *job, size_t sequence, size_t tile)
                .taps = sizes->taps,
                .form = sizes->form};
     s.x = job->x + s.at;
+    s.b = job->b ? job->b + column : zeros;
     size_t state = sequence * (s.taps - 1) * s.channels + column;
     if (job->before)
         s.before = job->before + state;
@@ -75,9 +78,10 @@ static inline void seen_rows(const real *rows[TAPS], const Strip *s, size_t t)
 }
 
 /* h of channel i */
-static inline real convolved(const real *const w[TAPS], const real *const x[TAPS], size_t i)
+static inline real convolved(const Strip *s, const real *const x[TAPS], size_t i)
 {
-    return w[0][i] * x[0][i] + w[1][i] * x[1][i] + w[2][i] * x[2][i] + w[3][i] * x[3][i];
+    return s->w[0][i] * x[0][i] + s->w[1][i] * x[1][i] + s->w[2][i] * x[2][i] +
+           s->w[3][i] * x[3][i] + s->b[i];
 }
 
 /* --- forward --- */
@@ -94,7 +98,7 @@ static inline void convolve_row(real *restrict y, const Strip *s, const real *co
                                 ConvolutionForm form)
 {
     for (size_t i = 0; i < s->count; i++) {
-        real h = convolved(s->w, x, i);
+        real h = convolved(s, x, i);
         y[i] = form == CONVOLVE_SILU    ? silu(h)
                : form == CONVOLVE_PLAIN ? h
                                         : x[TAPS - 1][i] + h;
@@ -127,11 +131,11 @@ static void forward_tile(void *context, size_t tile, size_t worker)
         keep_last_rows(&s, length);
 }
 
-void convolution_forward(real *y, const real *x, const real *w, ConvolutionSizes sizes,
-                         real *state)
+void convolution_forward(real *y, const real *x, const real *w, const real *b,
+                         ConvolutionSizes sizes, real *state)
 {
     assert(sizes.taps >= 1 && sizes.taps <= TAPS);
-    Job job = {.y = y, .state = state, .before = state, .x = x, .w = w, .sizes = sizes};
+    Job job = {.y = y, .state = state, .before = state, .x = x, .w = w, .b = b, .sizes = sizes};
     team_run(sizes.batch * team_tiles(sizes.channels, TILE_CHANNELS), forward_tile, &job);
 }
 
@@ -140,12 +144,13 @@ void convolution_forward(real *y, const real *x, const real *w, ConvolutionSizes
 /* From the last position to the first, with dh_t = dy_t silu'(h_t), or dy_t:
  *
  *   dx_t = sum over i of w_i dh_(t + taps - 1 - i)      dw_i += dh_t x_(t - taps + 1 + i)
+ *                                                        db += dh_t
  *
  * The residual form also adds dy_t to dx_t. `behind` holds dh of this position and of the later
  * positions that read the same row of x. */
 static inline void backward_position(const Job *job, const Strip *s, size_t t,
                                      ConvolutionForm form, real behind[TAPS][TILE_CHANNELS],
-                                     real dw[TAPS][TILE_CHANNELS])
+                                     real dw[TAPS][TILE_CHANNELS], real db[TILE_CHANNELS])
 {
     const real *x[TAPS], *dy = job->dy + s->at + t * s->channels;
     real *dx = job->dx + s->at + t * s->channels;
@@ -161,8 +166,7 @@ static inline void backward_position(const Job *job, const Strip *s, size_t t,
     }
 #pragma omp simd
     for (size_t i = 0; i < s->count; i++) {
-        real gradient = form == CONVOLVE_SILU ? dy[i] * silu_slope(convolved(s->w, x, i))
-                                              : dy[i];
+        real gradient = form == CONVOLVE_SILU ? dy[i] * silu_slope(convolved(s, x, i)) : dy[i];
         dh[i] = gradient;
         dx[i] = s->w[3][i] * gradient + s->w[2][i] * dh_1[i] + s->w[1][i] * dh_2[i] +
                 s->w[0][i] * dh_3[i];
@@ -170,6 +174,7 @@ static inline void backward_position(const Job *job, const Strip *s, size_t t,
             dx[i] += gradient;
         for (size_t tap = 0; tap < TAPS; tap++)
             dw[tap][i] += gradient * x[tap][i];
+        db[i] += gradient;
     }
 }
 
@@ -177,28 +182,39 @@ static void backward_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    real dw[TAPS][TILE_CHANNELS] = {{0}};
+    real dw[TAPS][TILE_CHANNELS] = {{0}}, db[TILE_CHANNELS] = {0};
     Strip s = {0};
     for (size_t sequence = 0; sequence < job->sizes.batch; sequence++) {
         real behind[TAPS][TILE_CHANNELS] = {{0}};
         s = strip_of(job, sequence, tile);
         for (size_t t = job->sizes.length; t-- > 0;)
             if (s.form == CONVOLVE_SILU)
-                backward_position(job, &s, t, CONVOLVE_SILU, behind, dw);
+                backward_position(job, &s, t, CONVOLVE_SILU, behind, dw, db);
             else if (s.form == CONVOLVE_PLAIN)
-                backward_position(job, &s, t, CONVOLVE_PLAIN, behind, dw);
+                backward_position(job, &s, t, CONVOLVE_PLAIN, behind, dw, db);
             else
-                backward_position(job, &s, t, CONVOLVE_RESIDUAL, behind, dw);
+                backward_position(job, &s, t, CONVOLVE_RESIDUAL, behind, dw, db);
     }
     for (size_t tap = 0; tap < s.taps; tap++)
         vector_add_scaled(job->dw + tap * s.channels + s.column, dw[TAPS - s.taps + tap], 1,
                           s.count);
+    if (job->db)
+        vector_add_scaled(job->db + s.column, db, 1, s.count);
 }
 
-void convolution_backward(real *dx, real *dw, const real *dy, const real *x, const real *w,
-                          ConvolutionSizes sizes, const real *state)
+void convolution_backward(real *dx, real *dw, real *db, const real *dy, const real *x,
+                          const real *w, const real *b, ConvolutionSizes sizes,
+                          const real *state)
 {
     assert(sizes.taps >= 1 && sizes.taps <= TAPS);
-    Job job = {.before = state, .dx = dx, .dw = dw, .x = x, .w = w, .dy = dy, .sizes = sizes};
+    Job job = {.before = state,
+               .dx = dx,
+               .dw = dw,
+               .db = db,
+               .x = x,
+               .w = w,
+               .b = b,
+               .dy = dy,
+               .sizes = sizes};
     team_run(team_tiles(sizes.channels, TILE_CHANNELS), backward_tile, &job);
 }

@@ -88,7 +88,8 @@ def fading(c, k, g):
 
 
 def retention(c):
-    return fading(c, c["k"], torch.full_like(c["q"][:, :1], 1 - 2.0**-5).log())
+    keep = 1 - 2.0 ** (-5 - int(c["index"]))
+    return fading(c, c["k"], torch.full_like(c["q"][:, :1], keep).log())
 
 
 def gated(c):
@@ -114,9 +115,10 @@ def gla(c):
 
 
 def hgrn2(c):
-    """In the first of two layers, whose lower bound is 1/12."""
-    f = 1 / 12 + 11 / 12 * c["k"].sigmoid()
-    return by_features(c, F.silu(c["q"]), 1 - f, f.log())
+    """Cases are of the first of two layers, whose lower bound is 0, or of the second."""
+    least = c["params"].sigmoid() if "params" in c else 0
+    f = least + (1 - least) * c["k"].sigmoid()
+    return by_features(c, F.silu(c["q"]), 1 - f, f.log().clamp(min=-2.5))
 
 
 def delta_rule(c, q, beta, g):

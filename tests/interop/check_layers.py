@@ -24,9 +24,10 @@ import fla.layers as peers  # noqa: E402
 import fla.layers.attn  # noqa: E402
 from fla.modules.activations import elu_p1  # noqa: E402
 from fla.modules.causal_conv1d import ops as convolutions  # noqa: E402
-from fla.modules.norm import fused_norm_gate, layernorm  # noqa: E402
+from fla.modules.norm import fused_norm_gate, layernorm, layernorm_gated  # noqa: E402
 from fla.modules.rotary import RotaryEmbedding  # noqa: E402
 from fla.modules.rotary import ops as rotary  # noqa: E402
+from fla.modules.token_shift import token_shift_ref  # noqa: E402
 from fla.ops.attn.naive import naive_parallel_attn  # noqa: E402
 from fla.ops.based.naive import naive_parallel_based  # noqa: E402
 from fla.ops.comba.naive import naive_chunk_comba  # noqa: E402
@@ -36,11 +37,15 @@ from fla.ops.gated_delta_product.naive import naive_recurrent_gated_delta_produc
 from fla.ops.gated_delta_rule.gate import naive_gdn_gate  # noqa: E402
 from fla.ops.gated_delta_rule.naive import naive_recurrent_gated_delta_rule  # noqa: E402
 from fla.ops.gdn2.naive import naive_recurrent_gdn2  # noqa: E402
+from fla.ops.generalized_delta_rule.dplr.naive import dplr_recurrence  # noqa: E402
 from fla.ops.gla.naive import naive_recurrent_gla  # noqa: E402
 from fla.ops.kda.gate import naive_kda_gate  # noqa: E402
 from fla.ops.kda.naive import naive_recurrent_kda  # noqa: E402
 from fla.ops.linear_attn.naive import naive_recurrent_linear_attn  # noqa: E402
 from fla.ops.retention.naive import naive_retention  # noqa: E402
+from fla.ops.rwkv7.fused_addcmul import torch_addcmul_rwkv7  # noqa: E402
+from fla.ops.rwkv7.fused_k_update import k_update_ref  # noqa: E402
+from fla.ops.rwkv7.gate_output_correction import gate_output_correction_ref  # noqa: E402
 from fla.ops.simple_gla.naive import naive_recurrent_simple_gla  # noqa: E402
 
 # Of the largest output: rounding in single precision.
@@ -73,6 +78,11 @@ def rms_norm_gated(x, g, weight, bias, activation, eps, **unused):
     return gate(rms_norm(x, weight, bias, eps), g, activation)
 
 
+def gated_rms_norm(x, weight, bias, z, eps, norm_before_gate, **unused):
+    assert not norm_before_gate
+    return rms_norm(gate(x, z), weight, bias, eps)
+
+
 def rms_norm_linear(x, norm_weight, norm_bias, linear_weight, linear_bias):
     return F.linear(rms_norm(x, norm_weight, norm_bias), linear_weight, linear_bias)
 
@@ -82,8 +92,13 @@ layernorm.group_norm = group_norm
 fused_norm_gate.rms_norm_gated = rms_norm_gated
 convolutions.causal_conv1d = peers.gated_deltanet.causal_conv1d = convolution
 rotary.rotary_embedding = lambda x, cos, sin, **_: rotary.rotary_embedding_ref(x, cos, sin)
+layernorm_gated.rmsnorm_fn = gated_rms_norm
 peers.hgrn2.rms_norm_linear = rms_norm_linear
-peers.hgrn2.swish = F.silu
+peers.hgrn2.swish = peers.mamba2.ACT2FN["silu"] = F.silu
+peers.rwkv7.token_shift = lambda x, *_, **__: (token_shift_ref(x), None)
+peers.rwkv7.fused_addcmul_rwkv7 = torch_addcmul_rwkv7
+peers.rwkv7.fused_k_rwkv7 = k_update_ref
+peers.rwkv7.gate_output_correction = gate_output_correction_ref
 
 
 def unit(x):
@@ -123,7 +138,7 @@ def delta_product(q, k, v, g, beta, num_householder, **unused):
     )
 
 
-LEAST = -2.5  # linnet's floor of the log decays of kda and gdn2
+LEAST = -2.5  # linnet's floor of the log decays of hgrn2, kda and gdn2
 
 
 def kda_rule(q, k, v, g, beta, A_log, dt_bias, **unused):
@@ -135,21 +150,31 @@ def gdn2_rule(q, k, v, g, b, w, **unused):
     return naive_recurrent_gdn2(unit(q), unit(k), v, g.clamp(min=LEAST), b, w)
 
 
-def by_features(q, k, v, g, **unused):
+def gla_rule(q, k, v, g, **unused):
     return naive_recurrent_gla(q, k, v, g)
+
+
+def hgrn2_rule(q, k, v, g, **unused):
+    return naive_recurrent_gla(q, k, v, g.clamp(min=LEAST))
+
+
+def rwkv7_rule(r, w, k, v, a, b, **unused):
+    return by_head(dplr_recurrence, r * r.shape[-1] ** 0.5, k, v, a, b, w), None
 
 
 peers.attn.flash_attn_func = flash_attention
 peers.forgetting_attn.parallel_forgetting_attn = lambda q, k, v, g, **_: naive_forgetting_attn(q, k, v, g)
 peers.multiscale_retention.chunk_retention = lambda q, k, v, **_: (by_head(naive_retention, q, k, v), None)
 peers.simple_gla.chunk_simple_gla = lambda q, k, v, g, **_: naive_recurrent_simple_gla(q, k, v, g)
-peers.gla.chunk_gla = peers.hgrn2.chunk_gla = by_features
+peers.gla.chunk_gla = gla_rule
+peers.hgrn2.chunk_gla = hgrn2_rule
 peers.delta_net.chunk_delta_rule = delta_rule
 peers.gated_deltanet.chunk_gated_delta_rule = gated_delta_rule
 peers.comba.chunk_comba = comba_rule
 peers.gated_deltaproduct.chunk_gated_delta_product = delta_product
 peers.kda.chunk_kda = kda_rule
 peers.gdn2.chunk_gdn2 = gdn2_rule
+peers.rwkv7.chunk_rwkv7 = rwkv7_rule
 
 # --- linnet's weights in the peer's layer ---
 
@@ -159,7 +184,7 @@ class Weights:
 
     def __init__(self, case, index):
         prefix = f"h.{index}.attn."
-        self.index, self.u, self.heads = index, case["u"], int(case["heads"])
+        self.case, self.index, self.u, self.heads = case, index, case["u"], int(case["heads"])
         self.tensors = {n.removeprefix(prefix): case[n] for n in case if n.startswith(prefix)}
         self.dim = self.u.shape[-1]
         self.unused = set(self.tensors)
@@ -310,12 +335,51 @@ def gla(w):
 
 def hgrn2(w):
     layer = peer(
-        peers.HGRN2Attention, hidden_size=w.dim, num_heads=w.heads, expand_ratio=None, layer_idx=1
+        peers.HGRN2Attention,
+        hidden_size=w.dim,
+        num_heads=w.heads,
+        expand_ratio=None,
+        layer_idx=w.index,
     )
     put(layer.g_norm.weight, w["norm.weight"])
-    # Lower bounds rise evenly; the peer's are learned, and 0 in the first layer.
-    layer.forward = partial(layer.forward, lower_bound=torch.tensor([1 / 12, 1 / 2][w.index]))
+    # A layer has lower bounds of its own, but for the first; the peer gets them from all layers.
+    if w.index > 0:
+        layer.forward = partial(layer.forward, lower_bound=w["own"].flatten().sigmoid())
     return projections(layer, w, "qfi")
+
+
+def mamba2(w):
+    width = 2 * w.dim // w.heads
+    layer = peer(
+        peers.Mamba2,
+        hidden_size=w.dim,
+        num_heads=w.heads,
+        head_dim=width,
+        state_size=width,
+        chunk_size=32,
+    )
+    parts = [width, width, w.heads * width]
+
+    def in_order(x, z, step):
+        """Of the peer: gate, x, B, C, step. linnet's order is that of queries, keys and values: C, B, x."""
+        c, b, values = x.split(parts, -1)
+        return torch.cat([z, values, b, c, step], -1)
+
+    weight, bias = w["c_attn.weight"], w["c_attn.bias"]
+    none = bias.new_zeros(w.heads * width)
+    linear(
+        layer.in_proj,
+        in_order(weight, w["out_gate.weight"], w["gate.weight"]),
+        in_order(bias, none, none[: w.heads]),
+    )
+    for values, to in ((w["conv.weight"], layer.conv1d.weight), (w["conv.bias"], layer.conv1d.bias)):
+        put(to, in_order(values, values[..., :0], values[..., :0]).T)
+    put(layer.dt_bias, w["gate.bias"])
+    put(layer.A_log, w.own(0))
+    put(layer.D, w.own(1))
+    put(layer.norm.weight, w["norm.weight"])
+    linear(layer.out_proj, w["c_proj.weight"], w["c_proj.bias"])
+    return layer
 
 
 def delta(w):
@@ -391,6 +455,32 @@ def gdn2(w):
     return layer
 
 
+def rwkv7(w):
+    layer = peer(
+        peers.RWKV7Attention,
+        hidden_size=w.dim,
+        head_dim=w.dim // w.heads,
+        layer_idx=w.index,
+        num_hidden_layers=2,
+    )
+    for name, shares in zip("rkvwag", w["token_shift"]):
+        put(getattr(layer, f"x_{name}"), shares)
+    low_rank(layer.w_lora.lora, w, "gate", w["gate.bias"])
+    low_rank(layer.a_lora.lora, w, "rate", w["rate.bias"])
+    low_rank(layer.g_lora.lora, w, "out_gate", None)
+    if w.index > 0:
+        low_rank(layer.v_lora.lora, w, "mix_gate", w["mix_gate.bias"])
+        first_values = rwkv7(Weights(w.case, 0))(w.u)[3]
+        layer.forward = partial(layer.forward, v_first=first_values)
+    if swapped:
+        layer.g_lora.lora[1] = nn.SiLU()
+    for to, values in zip((layer.k_k, layer.k_a, layer.r_k), w["own"].chunk(3, 1)):
+        put(to, values)
+    put(layer.g_norm.weight, w["norm.weight"])
+    put(layer.g_norm.bias, w["norm.bias"])
+    return projections(layer, w, "rkv")
+
+
 KINDS = {
     "softmax": softmax,
     "window": partial(softmax, window=64),
@@ -401,12 +491,14 @@ KINDS = {
     "gated": gated,
     "gla": gla,
     "hgrn2": hgrn2,
+    "mamba2": mamba2,
     "delta": delta,
     "gated-delta": gated_delta,
     "comba": comba,
     "deltaproduct": deltaproduct,
     "kda": kda,
     "gdn2": gdn2,
+    "rwkv7": rwkv7,
 }
 
 # --- comparing ---

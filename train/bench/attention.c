@@ -23,7 +23,7 @@ typedef struct Job {
     const AttentionKind *kind;
     AttentionSizes sizes;
     real *qkv, *gates, *rates, *params, *out, *saved, *scratch;
-    real *dout, *dqkv, *dgates, *drates, *dparams;
+    real *dout, *dqkv, *dgates, *drates, *dparams, *dheads;
 } Job;
 
 static AttentionBatch batch_of(const Job *job)
@@ -39,7 +39,8 @@ static AttentionBatch batch_of(const Job *job)
                             .dqkv = job->dqkv,
                             .dgates = job->dgates,
                             .drates = job->drates,
-                            .dparams = job->dparams};
+                            .dparams = job->dparams,
+                            .dheads = job->dheads};
 }
 
 static void run_forward(void *context)
@@ -72,6 +73,7 @@ static void lay_out(Job *job, Arena *arena)
     job->drates = arena_reals(arena, rates);
     job->params = arena_reals(arena, count);
     job->dparams = arena_reals(arena, count);
+    job->dheads = arena_reals(arena, attention_dheads_reals(job->kind, &job->sizes));
     job->saved = arena_reals(arena, attention_memory(job->kind, &job->sizes).saved);
     job->scratch = arena_reals(arena, attention_memory(job->kind, &job->sizes).scratch);
 }
