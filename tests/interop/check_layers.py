@@ -1,13 +1,14 @@
-"""Compares the attention layer of each kind, from its input to the output projection, with the layer of
-flash-linear-attention that carries its name: check_layers.py DIRECTORY. The directory has the layers of
-interop-cases, which linnet computed in double precision. Their weights go into the peer's layer, which
-computes in single precision. Each comparison is then repeated with weights that are a little wrong,
-which it must notice.
+"""Compares the attention layer of each kind, from its input to its output projection, with the layer
+of the same name in flash-linear-attention, the peer: check_layers.py DIRECTORY. The directory has
+the layers of interop-cases, which linnet computed in double precision. Their weights go into the
+peer's layer, which computes in single precision. Each comparison is then repeated with weights that
+are a little wrong, which it must notice.
 
-The code that runs is the peer's own, but for its kernels, which need a GPU: its plain operators and
-formulas replace them. Where linnet's layer differs on purpose, a comment says so.
+The code of the peer's layers is what runs. Only their kernels need a GPU: plain code replaces them, the
+peer's own where it has some. Where linnet's layer differs on purpose, a comment says so.
 """
 
+import logging
 import sys
 import warnings
 from functools import partial
@@ -19,9 +20,10 @@ from safetensors import safe_open
 from torch import nn
 
 warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
 
 import fla.layers as peers  # noqa: E402
-import fla.layers.attn  # noqa: E402
+import fla.layers.simple_gla  # noqa: E402
 from fla.modules.activations import elu_p1  # noqa: E402
 from fla.modules.causal_conv1d import ops as convolutions  # noqa: E402
 from fla.modules.norm import fused_norm_gate, layernorm, layernorm_gated  # noqa: E402
@@ -117,6 +119,18 @@ def flash_attention(q, k, v, causal, window_size):
     return naive_parallel_attn(q, k, v, window_size=window, causal=causal)[0]
 
 
+def forgetting_attention(q, k, v, g, **unused):
+    return naive_forgetting_attn(q, k, v, g)
+
+
+def retention_rule(q, k, v, **unused):
+    return by_head(naive_retention, q, k, v), None
+
+
+def simple_gla_rule(q, k, v, g, **unused):
+    return naive_recurrent_simple_gla(q, k, v, g)
+
+
 def delta_rule(q, k, v, beta, **unused):
     return by_head(delta_rule_recurrence, unit(q), unit(k), v, beta), None
 
@@ -127,7 +141,7 @@ def gated_delta_rule(q, k, v, g, beta, A_log, dt_bias, **unused):
 
 
 def comba_rule(q, k, v, p, g, beta, **unused):
-    # p is s k. linnet divides it by the length of k, as in the paper; the kernel gives it the length 1.
+    # p = s k. linnet divides by the length of k, as in the paper; the kernel gives p the length 1.
     p = p * (k.square().sum(-1, keepdim=True) + 1e-6).rsqrt()
     return naive_chunk_comba(unit(q), unit(k), v, p, g, beta)
 
@@ -163,9 +177,9 @@ def rwkv7_rule(r, w, k, v, a, b, **unused):
 
 
 peers.attn.flash_attn_func = flash_attention
-peers.forgetting_attn.parallel_forgetting_attn = lambda q, k, v, g, **_: naive_forgetting_attn(q, k, v, g)
-peers.multiscale_retention.chunk_retention = lambda q, k, v, **_: (by_head(naive_retention, q, k, v), None)
-peers.simple_gla.chunk_simple_gla = lambda q, k, v, g, **_: naive_recurrent_simple_gla(q, k, v, g)
+peers.forgetting_attn.parallel_forgetting_attn = forgetting_attention
+peers.multiscale_retention.chunk_retention = retention_rule
+peers.simple_gla.chunk_simple_gla = simple_gla_rule
 peers.gla.chunk_gla = gla_rule
 peers.hgrn2.chunk_gla = hgrn2_rule
 peers.delta_net.chunk_delta_rule = delta_rule
@@ -197,7 +211,7 @@ class Weights:
         return self[name] if name in self.tensors else None
 
     def of_heads(self, name, *widths):
-        """What a linear layer computes for each head: a weight and a bias for each of these widths."""
+        """Of numbers that a linear layer computes for each head: weight and bias for each width."""
         weight, bias = self[f"{name}.weight"], self[f"{name}.bias"]
         weights = weight.unflatten(1, (self.heads, -1)).split(widths, -1)
         biases = bias.unflatten(0, (self.heads, -1)).split(widths, -1)
@@ -225,7 +239,7 @@ def put(parameter, values):
 
 
 def linear(module, weight, bias=None):
-    """linnet's weights are (in, out). All its linear layers have biases by default; few of the peer's."""
+    """linnet's weights are (in, out). Its linear layers have biases by default, few of the peer's."""
     assert module.weight.shape == weight.T.shape
     put(module.weight, weight.T)
     module.bias = bias if bias is None else nn.Parameter(bias)
@@ -260,7 +274,9 @@ def qk_norm(w, x, keys):
 
 
 def softmax(w, window=None):
-    layer = peer(peers.Attention, hidden_size=w.dim, num_heads=w.heads, qk_norm=True, window_size=window)
+    layer = peer(
+        peers.Attention, hidden_size=w.dim, num_heads=w.heads, qk_norm=True, window_size=window
+    )
     # A gain for each head; the peer has one for each feature.
     layer.q_norm.weight.data, layer.k_norm.weight.data = w["qk_norm.weight"].view(2, w.heads, 1)
     return projections(layer, w)
@@ -298,7 +314,10 @@ def linear_attention(w):
 
 def taylor2(w):
     layer = peer(
-        peers.BasedLinearAttention, hidden_size=w.dim, num_heads=w.heads, num_key_value_heads=w.heads
+        peers.BasedLinearAttention,
+        hidden_size=w.dim,
+        num_heads=w.heads,
+        num_key_value_heads=w.heads,
     )
     # QK-norm and RoPE, which the peer does not have.
     turn = RotaryEmbedding(layer.head_k_dim)
@@ -317,7 +336,10 @@ def retention(w):
 
 def gated(w):
     layer = peer(
-        peers.SimpleGatedLinearAttention, hidden_size=w.dim, num_heads=w.heads, use_short_conv=False
+        peers.simple_gla.SimpleGatedLinearAttention,
+        hidden_size=w.dim,
+        num_heads=w.heads,
+        use_short_conv=False,
     )
     linear(layer.gk_proj, w["gate.weight"], w["gate.bias"])
     linear(layer.g_proj, w["out_gate.weight"])
@@ -361,7 +383,7 @@ def mamba2(w):
     parts = [width, width, w.heads * width]
 
     def in_order(x, z, step):
-        """Of the peer: gate, x, B, C, step. linnet's order is that of queries, keys and values: C, B, x."""
+        """Gate, x, B, C, step. In linnet they are queries, keys and values: C, B, x."""
         c, b, values = x.split(parts, -1)
         return torch.cat([z, values, b, c, step], -1)
 
@@ -372,8 +394,8 @@ def mamba2(w):
         in_order(weight, w["out_gate.weight"], w["gate.weight"]),
         in_order(bias, none, none[: w.heads]),
     )
-    for values, to in ((w["conv.weight"], layer.conv1d.weight), (w["conv.bias"], layer.conv1d.bias)):
-        put(to, in_order(values, values[..., :0], values[..., :0]).T)
+    for to, values in zip(layer.conv1d.parameters(), (w["conv.weight"], w["conv.bias"])):
+        put(to, in_order(values, values[..., :0], values[..., :0]).t())
     put(layer.dt_bias, w["gate.bias"])
     put(layer.A_log, w.own(0))
     put(layer.D, w.own(1))
