@@ -114,6 +114,20 @@ def by_head(operator, *rows, **arguments):
     return (out[0] if isinstance(out, tuple) else out).transpose(1, 2)
 
 
+ASSUMED = {
+    "use_qk_l2norm_in_kernel": True,
+    "use_gate_in_kernel": True,
+    "use_beta_sigmoid_in_kernel": True,
+    "allow_neg_eigval": False,
+    "lower_bound": None,
+}
+
+
+def assume(flags):
+    """What the rules below compute is what the kernels would compute."""
+    assert all(flags[name] == value for name, value in ASSUMED.items() if name in flags)
+
+
 def flash_attention(q, k, v, causal, window_size):
     window = window_size[0] + 1 if window_size[0] >= 0 else None
     return naive_parallel_attn(q, k, v, window_size=window, causal=causal)[0]
@@ -131,22 +145,26 @@ def simple_gla_rule(q, k, v, g, **unused):
     return naive_recurrent_simple_gla(q, k, v, g)
 
 
-def delta_rule(q, k, v, beta, **unused):
+def delta_rule(q, k, v, beta, **flags):
+    assume(flags)
     return by_head(delta_rule_recurrence, unit(q), unit(k), v, beta), None
 
 
-def gated_delta_rule(q, k, v, g, beta, A_log, dt_bias, **unused):
+def gated_delta_rule(q, k, v, g, beta, A_log, dt_bias, **flags):
+    assume(flags)
     g = naive_gdn_gate(g, A_log, dt_bias)
     return naive_recurrent_gated_delta_rule(unit(q), unit(k), v, beta.sigmoid(), g)
 
 
-def comba_rule(q, k, v, p, g, beta, **unused):
+def comba_rule(q, k, v, p, g, beta, **flags):
+    assume(flags)
     # p = s k. linnet divides by the length of k, as in the paper; the kernel gives p the length 1.
     p = p * (k.square().sum(-1, keepdim=True) + 1e-6).rsqrt()
     return naive_chunk_comba(unit(q), unit(k), v, p, g, beta)
 
 
-def delta_product(q, k, v, g, beta, num_householder, **unused):
+def delta_product(q, k, v, g, beta, num_householder, **flags):
+    assume(flags)
     return naive_recurrent_gated_delta_product(
         unit(q), unit(k), v, g, beta, q.shape[-1] ** -0.5, num_householder=num_householder
     )
@@ -155,12 +173,14 @@ def delta_product(q, k, v, g, beta, num_householder, **unused):
 LEAST = -2.5  # linnet's floor of the log decays of hgrn2, kda and gdn2
 
 
-def kda_rule(q, k, v, g, beta, A_log, dt_bias, **unused):
+def kda_rule(q, k, v, g, beta, A_log, dt_bias, **flags):
+    assume(flags)
     g = naive_kda_gate(g, A_log, dt_bias).clamp(min=LEAST)
     return naive_recurrent_kda(unit(q), unit(k), v, g, beta.sigmoid())
 
 
-def gdn2_rule(q, k, v, g, b, w, **unused):
+def gdn2_rule(q, k, v, g, b, w, **flags):
+    assume(flags)
     return naive_recurrent_gdn2(unit(q), unit(k), v, g.clamp(min=LEAST), b, w)
 
 
@@ -226,7 +246,7 @@ class Weights:
 
 
 def peer(layer_class, **settings):
-    """A layer in which weights that nothing sets show."""
+    """A layer in which weights that nothing sets show: they make its outputs NaN."""
     layer = layer_class(**settings).eval()
     for parameter in layer.parameters():
         parameter.data.fill_(torch.nan)
@@ -241,6 +261,7 @@ def put(parameter, values):
 def linear(module, weight, bias=None):
     """linnet's weights are (in, out). Its linear layers have biases by default, few of the peer's."""
     assert module.weight.shape == weight.T.shape
+    assert bias is not None or module.bias is None
     put(module.weight, weight.T)
     module.bias = bias if bias is None else nn.Parameter(bias)
 
