@@ -337,9 +337,7 @@ TEST(gpt2_models_are_exported_for_transformers)
 static void check_layer(const json_t *layer, const ModelConfig *config, size_t index)
 {
     const AttentionKind *kind = config_kind(config, index);
-    const AttentionSizes sizes = {.heads = config->heads,
-                                  .dim = config_head_width(config),
-                                  .options = &config->kind_options};
+    const AttentionSizes sizes = config_attention_sizes(config, index);
     ck_assert_str_eq(json_string_value(json_object_get(layer, "attn")), kind->name);
     ck_assert((strcmp(json_string_value(json_object_get(layer, "conv")), "no") != 0) ==
               config_convolves(config, index));
@@ -348,6 +346,7 @@ static void check_layer(const json_t *layer, const ModelConfig *config, size_t i
     ck_assert((strcmp(json_string_value(json_object_get(layer, "out-gate")), "no") != 0) ==
               config_gates_output(config, index));
     const AttentionHead head = attention_head(kind, &sizes, 0);
+    check_integer(layer, "key-heads", head.key_heads);
     check_integer(layer, "gates", head.gates_stride / config->heads);
     check_integer(layer, "rates", head.rates_stride / config->heads);
     check_integer(layer, "own", attention_param_count(kind, &sizes) / config->heads);
