@@ -402,17 +402,17 @@ static void gated(Step *s, const Head *h, size_t i)
 static void gla(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -40)), 1.0 / 16);
+        s->a[c] = pow(sigmoid(fmax(h->gates[i][c], -64)), 1.0 / 16);
 }
 
 /* f = l + (1 - l) sigmoid(k), and 1 - f is written under; l is the sigmoid of a parameter, and
- * 0 in the first layer. A decay counts as exp(-2.5) or more. */
+ * 0 in the first layer. A decay counts as exp(-4) or more. */
 static void hgrn2(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++) {
         double least = h->layer > 0 ? sigmoid(h->params[c]) : 0;
         double f = least + (1 - least) * sigmoid(h->k[i][c]);
-        s->a[c] = fmax(f, exp(-2.5));
+        s->a[c] = fmax(f, exp(-4));
         s->k[c] = 1 - f;
         s->q[c] = h->q[i][c] * sigmoid(h->q[i][c]) / sqrt((double)h->width);
     }
@@ -479,11 +479,11 @@ static void deltaproduct(const Head *h)
     free(state);
 }
 
-/* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-2.5). */
+/* a = exp(-A softplus(gate)), a gate for each feature, but at least exp(-4). */
 static void timesteps(Step *s, const Head *h, size_t i)
 {
     for (size_t c = 0; c < h->width; c++)
-        s->a[c] = exp(fmax(-exp(h->params[0]) * log1p(exp(h->gates[i][c])), -2.5));
+        s->a[c] = exp(fmax(-exp(h->params[0]) * log1p(exp(h->gates[i][c])), -4));
 }
 
 /* The delta rule, with a decay for each feature. */

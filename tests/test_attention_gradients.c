@@ -89,16 +89,40 @@ typedef struct Layer {
     const AttentionKind *kind;
     AttentionSizes sizes;
     AttentionBatch batch;
-    real *qkv, *dqkv, *gates, *params; /* qkv, dqkv: (B*T, head.stride) */
-    size_t outputs;
+    real *qkv; /* (B*T, head.stride) */
+    size_t inputs, outputs;
+    Arena memory;
 } Layer;
 
-static real *drawn(size_t count, uint64_t seed)
+static real *drawn(Layer *layer, size_t count)
 {
-    real *x = memory_take(count, sizeof *x, "a test");
-    for (size_t i = 0; i < count; i++)
-        x[i] = (real)random_normal(random_key(seed, RANDOM_TEST, 0), i);
+    real *x = arena_reals(&layer->memory, count);
+    for (size_t i = 0; x && i < count; i++)
+        x[i] = (real)random_normal(random_key(layer->memory.used, RANDOM_TEST, 0), i);
     return x;
+}
+
+static void lay_out(Layer *layer)
+{
+    const AttentionHead head = attention_head(layer->kind, &layer->sizes, 0);
+    const AttentionMemory memory = attention_memory(layer->kind, &layer->sizes);
+    const size_t rows = layer->sizes.batch * layer->sizes.length;
+    const size_t params = attention_param_count(layer->kind, &layer->sizes);
+    layer->inputs = rows * head.stride;
+    layer->outputs = rows * head.out_stride;
+    layer->qkv = drawn(layer, layer->inputs);
+    layer->batch = (AttentionBatch){
+        .qkv = layer->qkv,
+        .gates = drawn(layer, rows * head.gates_stride),
+        .params = drawn(layer, params),
+        .out = drawn(layer, layer->outputs),
+        .saved = drawn(layer, memory.saved),
+        .scratch = drawn(layer, memory.scratch),
+        .dout = drawn(layer, layer->outputs),
+        .dqkv = drawn(layer, layer->inputs),
+        .dgates = drawn(layer, rows * head.gates_stride),
+        .dparams = drawn(layer, params),
+        .dheads = drawn(layer, attention_dheads_reals(layer->kind, &layer->sizes))};
 }
 
 static double layer_loss(void *of)
@@ -111,44 +135,20 @@ static double layer_loss(void *of)
 /* So many heads that their gradients take several matrices, the last one not full. */
 TEST(gradients_of_shared_keys_are_sums_over_the_heads)
 {
-    const AttentionSizes sizes = {.batch = 2,
-                                  .length = 3,
-                                  .heads = 7,
-                                  .dim = 2,
-                                  .layers = 1,
-                                  .options = &case_options[0]};
-    const AttentionKind *kind = &attention_mamba2;
-    const AttentionHead head = attention_head(kind, &sizes, 0);
-    const AttentionMemory memory = attention_memory(kind, &sizes);
-    const size_t rows = sizes.batch * sizes.length,
-                 params = attention_param_count(kind, &sizes);
-    ck_assert(kind->shares_keys && head.stride == 2 * head.width + head.out_stride);
-    ck_assert_uint_gt(attention_dheads_reals(kind, &sizes), rows * head.stride);
-    Layer layer = {.kind = kind, .sizes = sizes, .outputs = rows * head.out_stride};
-    layer.qkv = drawn(rows * head.stride, 1);
-    layer.dqkv = drawn(rows * head.stride, 2); /* is overwritten */
-    layer.gates = drawn(rows * head.gates_stride, 3);
-    layer.params = drawn(params, 4);
-    layer.batch = (AttentionBatch){.qkv = layer.qkv,
-                                   .gates = layer.gates,
-                                   .params = layer.params,
-                                   .out = drawn(layer.outputs, 5),
-                                   .saved = drawn(memory.saved, 6),
-                                   .scratch = drawn(memory.scratch, 7),
-                                   .dout = drawn(layer.outputs, 8),
-                                   .dqkv = layer.dqkv,
-                                   .dgates = drawn(rows * head.gates_stride, 9),
-                                   .dparams = drawn(params, 10),
-                                   .dheads = drawn(attention_dheads_reals(kind, &sizes), 11)};
-    attention_forward(kind, &layer.batch, &sizes);
-    attention_backward(kind, &layer.batch, &sizes);
-    check_slopes(&(Variable){"qkv", layer.qkv, layer.dqkv, 0, rows, head.stride, head.stride},
+    Layer layer = {.kind = &attention_mamba2,
+                   .sizes = {.batch = 2,
+                             .length = 3,
+                             .heads = 7,
+                             .dim = 2,
+                             .layers = 1,
+                             .options = &case_options[0]}};
+    lay_out(&layer);
+    arena_allocate(&layer.memory, "a test");
+    lay_out(&layer);
+    ck_assert_uint_gt(attention_dheads_reals(layer.kind, &layer.sizes), layer.inputs);
+    layer_loss(&layer);
+    attention_backward(layer.kind, &layer.batch, &layer.sizes);
+    check_slopes(&(Variable){"qkv", layer.qkv, layer.batch.dqkv, 0, 1, layer.inputs, 0},
                  layer_loss, &layer, "shared keys");
-    real *all[] = {layer.qkv,           layer.dqkv,         layer.gates,
-                   layer.params,        layer.batch.out,    layer.batch.saved,
-                   layer.batch.scratch, layer.batch.dgates, layer.batch.dparams,
-                   layer.batch.dheads};
-    for (size_t i = 0; i < COUNT(all); i++)
-        free(all[i]);
-    free((void *)(uintptr_t)layer.batch.dout);
+    arena_free(&layer.memory);
 }

@@ -98,6 +98,8 @@ json_t *compare_run_json(const RunData *run)
     set_figure(object, "tokens_per_second", run->tokens_per_second);
     set_figure(object, "seconds", run->seconds);
     set_figure(object, "peak_mb", run->peak_mb);
+    json_object_set_new(object, "state_bytes",
+                        run->state > 0 ? json_count(run->state) : json_null());
     json_object_set_new(object, "settings", settings_of(run));
     json_object_set_new(object, "scores", scores_of(run));
     json_object_set_new(object, "points", validations_of(run));

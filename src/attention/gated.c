@@ -45,7 +45,7 @@ const AttentionKind attention_retention = {
     .keeps_lengths = true,
     .form = 1,
     .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
-    .values = {2, 1},
+    .values = {.parts = 2, .of = 1},
     .engine = &decay_engine,
     .detail = &(const DecayRule){.constant = decay},
 };
@@ -79,7 +79,7 @@ const AttentionKind attention_gated = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .wants_norm = true,
-    .gates = {decay_gates},
+    .gates = {.count = decay_gates},
     .keeps_lengths = true,
     .form = 1,
     .changed = "it has no QK-norm any more (since 0.2)",
@@ -132,7 +132,7 @@ const AttentionKind attention_gla = {
     .keeps_lengths = true,
     .form = 1,
     .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
-    .keys = {1, 2},
+    .keys = {.parts = 1, .of = 2},
     .engine = &rowwise_engine,
     .detail = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
@@ -140,26 +140,28 @@ const AttentionKind attention_gla = {
 /* --- hgrn2 --- */
 
 /* The decay f = l + (1 - l) sigmoid(k) of a feature. The bound l is a parameter of all layers
- * but the first. */
+ * but the first, where it is 0. */
 typedef struct Decay {
     real bound, kept, forgotten; /* l, f, 1 - f */
 } Decay;
 
-static inline Decay decay_of(const AttentionData *data, size_t j)
+/* `learned` is 1, or 0 if the bound is 0 whatever b is. */
+static inline Decay decay_of(real k, real b, real learned)
 {
-    const real l = data->params ? vector_sigmoid(data->params[j]) : 0;
+    const real l = learned * vector_sigmoid(b);
     /* Above 0, of which there is no logarithm. */
-    const real kept = l + (1 - l) * vector_sigmoid(data->k[j]) + (real)1e-30;
-    return (Decay){l, kept, (1 - l) * vector_sigmoid(-data->k[j])};
+    const real kept = l + (1 - l) * vector_sigmoid(k) + (real)1e-30;
+    return (Decay){l, kept, (1 - l) * vector_sigmoid(-k)};
 }
 
 static void hgrn2_load(const RowwiseRow *row, const AttentionData *data,
                        const AttentionHead *head)
 {
-    real scale = attention_scale(head);
+    const real scale = attention_scale(head), learned = data->params ? 1 : 0;
+    const real *b = data->params ? data->params : data->k;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        const Decay decay = decay_of(data, j);
+        const Decay decay = decay_of(data->k[j], b[j], learned);
         row->k[j] = decay.forgotten;
         row->g[j] = vector_log(decay.kept);
         row->q[j] = scale * silu(data->q[j]);
@@ -170,16 +172,18 @@ static void hgrn2_load(const RowwiseRow *row, const AttentionData *data,
 static void hgrn2_backward(const RowwiseRow *d, const AttentionData *data,
                            const AttentionHead *head)
 {
-    real scale = attention_scale(head);
+    const real scale = attention_scale(head), learned = data->params ? 1 : 0;
+    const real *b = data->params ? data->params : data->k;
 #pragma omp simd
     for (size_t j = 0; j < head->width; j++) {
-        const Decay decay = decay_of(data, j);
+        const Decay decay = decay_of(data->k[j], b[j], learned);
         const real e = (d->g[j] / decay.kept - d->k[j]) * decay.forgotten;
-        if (data->dparams)
-            data->dparams[j] += e * decay.bound;
+        d->room[j] = e * decay.bound;
         d->k[j] = e * vector_sigmoid(data->k[j]);
         d->q[j] *= scale * silu_slope(data->q[j]);
     }
+    if (data->dparams)
+        vector_add_scaled(data->dparams, d->room, 1, head->width);
 }
 
 static size_t bounds(const AttentionHead *head)

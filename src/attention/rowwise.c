@@ -34,10 +34,11 @@
  *              Q'_j dQ'_j + R'_j dR'_j - K'_j dK'_j - M'_j dM'_j
  *
  * for each feature; decay.c derives the last line. H lies in the middle of the chunk and log a
- * is at least -2.5, so no exponent exceeds 40, and those above the diagonal, which belong to no
- * pair, stay below 80. But the middle lies in the future of the first half. So B is a whole
- * power of two: it only moves the exponents of Q' and K', the products are the same to the last
- * bit whatever H is, and no position learns anything of a later one. */
+ * is at least -4, so no exponent exceeds 64. Above the diagonal, where pairs have no weight,
+ * products may overflow; nobody reads them. But the middle lies in the future of the first
+ * half. So B is a whole power of two: it only moves the exponents of Q' and K', the products
+ * are the same to the last bit whatever H is, and no position learns anything of a later one.
+ */
 #include "src/attention/rowwise.h"
 #include "src/attention/rows.h"
 

@@ -16,8 +16,8 @@ typedef struct RowwiseRow {
     real *room;  /* for any use of backward */
 } RowwiseRow;
 
-/* exp of the largest exponents in a chunk is still a normal number. */
-#define ROWWISE_LEAST ((real)-2.5)
+/* So that no exponent in a chunk exceeds 64, as rowwise.c says. */
+#define ROWWISE_LEAST ((real)-4)
 
 typedef struct RowwiseRule {
     bool erases;    /* the delta rule */

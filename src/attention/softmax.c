@@ -135,7 +135,7 @@ const AttentionKind attention_fox = {
     .has_weights = true,
     .normalised = true,
     .knows_positions = true,
-    .gates = {one_gate},
+    .gates = {.count = one_gate},
     .engine = &fox_engine,
     .detail = &(const PanelKind){.fades = true,
                                  .prepare = fox_prepare,

@@ -78,10 +78,10 @@ static inline void seen_rows(const real *rows[TAPS], const Strip *s, size_t t)
 }
 
 /* h of channel i */
-static inline real convolved(const Strip *s, const real *const x[TAPS], size_t i)
+static inline real convolved(const real *const w[TAPS], const real *b,
+                             const real *const x[TAPS], size_t i)
 {
-    return s->w[0][i] * x[0][i] + s->w[1][i] * x[1][i] + s->w[2][i] * x[2][i] +
-           s->w[3][i] * x[3][i] + s->b[i];
+    return w[0][i] * x[0][i] + w[1][i] * x[1][i] + w[2][i] * x[2][i] + w[3][i] * x[3][i] + b[i];
 }
 
 /* --- forward --- */
@@ -97,8 +97,9 @@ static void keep_last_rows(const Strip *s, size_t length)
 static inline void convolve_row(real *restrict y, const Strip *s, const real *const x[TAPS],
                                 ConvolutionForm form)
 {
+    const real *b = s->b;
     for (size_t i = 0; i < s->count; i++) {
-        real h = convolved(s, x, i);
+        real h = convolved(s->w, b, x, i);
         y[i] = form == CONVOLVE_SILU    ? silu(h)
                : form == CONVOLVE_PLAIN ? h
                                         : x[TAPS - 1][i] + h;
@@ -152,7 +153,7 @@ static inline void backward_position(const Job *job, const Strip *s, size_t t,
                                      ConvolutionForm form, real behind[TAPS][TILE_CHANNELS],
                                      real dw[TAPS][TILE_CHANNELS], real db[TILE_CHANNELS])
 {
-    const real *x[TAPS], *dy = job->dy + s->at + t * s->channels;
+    const real *x[TAPS], *b = s->b, *dy = job->dy + s->at + t * s->channels;
     real *dx = job->dx + s->at + t * s->channels;
     real *dh = behind[t % TAPS];
     const real *dh_1 = behind[(t + 1) % TAPS], *dh_2 = behind[(t + 2) % TAPS];
@@ -166,12 +167,12 @@ static inline void backward_position(const Job *job, const Strip *s, size_t t,
     }
 #pragma omp simd
     for (size_t i = 0; i < s->count; i++) {
-        real gradient = form == CONVOLVE_SILU ? dy[i] * silu_slope(convolved(s, x, i)) : dy[i];
+        real gradient = form == CONVOLVE_SILU ? dy[i] * silu_slope(convolved(s->w, b, x, i))
+                                              : dy[i];
         dh[i] = gradient;
-        dx[i] = s->w[3][i] * gradient + s->w[2][i] * dh_1[i] + s->w[1][i] * dh_2[i] +
-                s->w[0][i] * dh_3[i];
-        if (form == CONVOLVE_RESIDUAL)
-            dx[i] += gradient;
+        real sum = s->w[3][i] * gradient + s->w[2][i] * dh_1[i] + s->w[1][i] * dh_2[i] +
+                   s->w[0][i] * dh_3[i];
+        dx[i] = form == CONVOLVE_RESIDUAL ? sum + gradient : sum;
         for (size_t tap = 0; tap < TAPS; tap++)
             dw[tap][i] += gradient * x[tap][i];
         db[i] += gradient;

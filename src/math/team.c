@@ -1,3 +1,10 @@
+/* Threads that work through tiles. Why not OpenMP's `parallel for` over the same tiles, with
+ * GNU's library? Measured in turns on two cores of an Intel Xeon (AVX-512, 2026): training is
+ * equally fast within the noise of that machine, the reference and the small model, single and
+ * bf16. But decoding is 5 % slower in single precision, 1 % in bf16; with two other busy
+ * processes on the same cores a small model trains 15 to 25 times slower, because its threads
+ * spin until all have arrived, where the team does without a thread that is not running; and
+ * the thread sanitizer does not understand the library. */
 #include "src/math/team.h"
 #include "src/base/control_groups.h"
 #include "src/base/error.h"

@@ -122,19 +122,18 @@ static void write_case(const Case *c, size_t number, bool strong)
     char *name = text_format("%s-%zu", c->kind->name, number);
     char *steps = text_format("%zu", head->options->steps);
     char *window = text_format("%zu", head->options->window);
-    char *index = text_format("%zu", head->index);
     const MetadataPair metadata[] = {
         {"kind", c->kind->name},
         {"steps", steps},
         {"window", window},
-        {"index", index},
+        {"index", head->index ? "1" : "0"},
         {"strong", strong ? "yes" : "no"},
         {"negative-eigenvalues", head->options->negative_eigenvalues ? "yes" : "no"},
         {0}};
     write_file(name, records, count, metadata);
     for (size_t i = 0; i < count; i++)
         free((void *)(uintptr_t)records[i].data);
-    free(name), free(steps), free(window), free(index);
+    free(name), free(steps), free(window);
 }
 
 /* The cases use Check's assertions, which work in a test only. */

@@ -118,7 +118,7 @@ def hgrn2(c):
     """Cases are of the first of two layers, whose lower bound is 0, or of the second."""
     least = c["params"].sigmoid() if "params" in c else 0
     f = least + (1 - least) * c["k"].sigmoid()
-    return by_features(c, F.silu(c["q"]), 1 - f, f.log().clamp(min=-2.5))
+    return by_features(c, F.silu(c["q"]), 1 - f, f.log().clamp(min=-4))
 
 
 def delta_rule(c, q, beta, g):
@@ -182,7 +182,7 @@ def kda(c):
         heads(unit(c["q"])),
         heads(k),
         heads(c["v"]),
-        heads(step_decay(c, c["gates"]).clamp(min=-2.5)),
+        heads(step_decay(c, c["gates"]).clamp(min=-4)),
         rate(c, c["rates"])[None],
         initial_state=state(c, k.shape[-1]),
     )[0]
@@ -195,7 +195,7 @@ def gdn2(c):
         heads(unit(c["q"])),
         heads(k),
         heads(c["v"]),
-        heads(step_decay(c, c["gates"]).clamp(min=-2.5)),
+        heads(step_decay(c, c["gates"]).clamp(min=-4)),
         heads(rate(c, b)),
         heads(w.sigmoid()),
         initial_state=state(c, k.shape[-1]),

@@ -170,7 +170,7 @@ def delta_product(q, k, v, g, beta, num_householder, **flags):
     )
 
 
-LEAST = -2.5  # linnet's floor of the log decays of hgrn2, kda and gdn2
+LEAST = -4  # linnet's floor of the log decays of hgrn2, kda and gdn2
 
 
 def kda_rule(q, k, v, g, beta, A_log, dt_bias, **flags):
