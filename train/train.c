@@ -109,13 +109,16 @@ static void print_kind(const AttentionKind *kind, const Options *options)
 /* The layer that --attn NAME gives, as the row of the kind describes it. */
 static void print_layer(const AttentionKind *kind)
 {
-    const char *gate = kind->out_gate.form == GATE_SIGMOID ? "sigmoid" : "SiLU";
+    const char *gate = kind->out_gate.form == GATE_SIGMOID ? " with sigmoid"
+                       : kind->out_gate.form == GATE_SILU  ? " with SiLU"
+                                                           : "";
     const struct {
         bool has;
         const char *what;
     } parts[] = {
         {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
         {kind->knows_positions, "no position encoding"},
+        {kind->token_shift, "token shift with learned shares for every projection"},
         {kind->shares_keys, "queries and keys shared by all heads"},
         {kind->wants_convolution && !kind->convolution_bias,
          "convolution of queries, keys and values with SiLU"},
@@ -123,12 +126,16 @@ static void print_layer(const AttentionKind *kind)
          "convolution of queries, keys and values with a bias and SiLU"},
         {kind->keeps_lengths, "never QK-norm"},
         {!kind->keeps_lengths, "QK-norm with --qk-norm, the default"},
-        {kind->gates.count && kind->gates.rank, "gates by a low-rank layer"},
-        {kind->gates.count && !kind->gates.rank, "gates by a linear layer"},
-        {kind->rates.count && kind->rates.rank, "rates by another low-rank layer"},
-        {kind->rates.count && !kind->rates.rank, "rates by another linear layer"},
-        {kind->wants_norm && !kind->norms_all_heads, "RMSNorm of each head"},
+        {kind->gates.count && kind->gates.low.rank, "gates by a low-rank layer"},
+        {kind->gates.count && !kind->gates.low.rank, "gates by a linear layer"},
+        {kind->rates.count && kind->rates.low.rank, "rates by another low-rank layer"},
+        {kind->rates.count && !kind->rates.low.rank, "rates by another linear layer"},
+        {kind->value_mix.count, "value residual by another low-rank layer"},
+        {kind->wants_norm && kind->group_norm, "GroupNorm: LayerNorm of each head"},
+        {kind->wants_norm && !kind->group_norm && !kind->norms_all_heads,
+         "RMSNorm of each head"},
         {kind->wants_norm && kind->norms_all_heads, "RMSNorm of all heads together"},
+        {kind->has_bonus, "bonus: the position's own value, added behind the norm"},
     };
     printf("\n%14s%s\n", "", kind->source ? kind->source : "linnet's own");
     if (kind->keys.most)
@@ -143,8 +150,8 @@ static void print_layer(const AttentionKind *kind)
         if (parts[i].has)
             printf("%14s%s\n", "", parts[i].what);
     if (kind->wants_gate)
-        printf("%14soutput gate with %s%s%s\n", "", gate,
-               kind->out_gate.rank ? ", by a low-rank layer" : "",
+        printf("%14soutput gate%s%s%s\n", "", gate,
+               kind->out_gate.low.rank ? ", by a low-rank layer" : "",
                kind->gates_first ? ", before the norm" : "");
 }
 
