@@ -98,27 +98,37 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     LayerActivations *a = &pass->act.layer[layer];
     a->qkv = arena_reals(arena, rows * S);
     a->qkv_raw = convolves ? arena_reals(arena, rows * S) : a->qkv;
-    a->values = reals_or_null(arena, config->value_residual && layer > 0 ? rows * O : 0);
+    const bool mixes = config_mixes_values(config, layer);
+    a->values = reals_or_null(arena, mixes ? rows * O : 0);
+    if (mixes && head.parts->value_mix.count) {
+        a->mix_gates = arena_reals(arena, rows * O);
+        a->mix_low = reals_or_null(arena,
+                                   rows * attention_rank(&head.parts->value_mix.low, &head));
+    }
     a->qk_rms = reals_or_null(
         arena, config_norms_queries(config, layer) ? rows * 2 * head.key_heads : 0);
-    a->gates_low = reals_or_null(arena, rows * attention_rank(kind->gates.rank, &head));
-    a->rates_low = reals_or_null(arena, rows * attention_rank(kind->rates.rank, &head));
+    a->gates_low = reals_or_null(arena, rows * attention_rank(&kind->gates.low, &head));
+    a->rates_low = reals_or_null(arena, rows * attention_rank(&kind->rates.low, &head));
     a->z_low = reals_or_null(
-        arena, gated ? rows * attention_rank(head.parts->out_gate.rank, &head) : 0);
+        arena, gated ? rows * attention_rank(&head.parts->out_gate.low, &head) : 0);
     a->gates = reals_or_null(arena, rows * head.gates_stride);
     a->rates = reals_or_null(arena, rows * head.rates_stride);
     a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
     a->mixed = arena_reals(arena, rows * O);
+    a->bonus = reals_or_null(arena, head.parts->has_bonus ? rows * O : 0);
     a->z = reals_or_null(arena, gated ? rows * O : 0);
     const bool whole = head.parts->norms_all_heads && config_norms_heads(config, layer);
     a->norm_rstd = reals_or_null(arena, whole ? rows : 0);
     a->between = reals_or_null(arena, whole && gated ? rows * O : 0);
     a->head_factors = reals_or_null(arena, config->head_gate ? rows * H : 0);
-    a->y = gated || config->head_gate || config_norms_heads(config, layer)
+    a->y = gated || config->head_gate || config_norms_heads(config, layer) ||
+                   head.parts->has_bonus
                ? arena_reals(arena, rows * O)
                : a->mixed;
     a->hidden = arena_reals(arena, mlp_hidden_reals(&pass->mlp));
     a->dqkv_raw = convolves ? a->qkv : pass->grad.dqkv;
+    a->dmix = a->mix_gates;
+    a->dbonus = a->bonus;
     a->dz = a->z;
     a->dfactors = a->head_factors;
     a->dhidden = a->hidden;
@@ -136,8 +146,9 @@ static void lay_out_layers(Pass *pass, Arena *arena)
     arena->used = end;
 }
 
-/* The tokens of n-grams, then for each layer the state (or KV cache) of its kind and that of
- * the convolution. Layers do not share cache lines, so there is nothing between them. */
+/* The tokens of n-grams, then for each layer the state (or KV cache) of its kind and those of
+ * convolution and token shift. Layers do not share cache lines, so there is nothing between
+ * them. */
 static void lay_out_states(Pass *pass, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
@@ -148,12 +159,15 @@ static void lay_out_states(Pass *pass, Arena *arena)
         LayerActivations *a = &pass->act.layer[layer];
         const AttentionKind *kind = config_kind(config, layer);
         const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+        const AttentionHead head = attention_head(kind, &sizes, 0);
         const size_t reals = attention_memory(kind, &sizes).state;
-        size_t taps = (CONVOLUTION_TAPS - 1) * attention_head(kind, &sizes, 0).stride;
+        size_t taps = (CONVOLUTION_TAPS - 1) * head.stride;
         taps = config_convolves(config, layer) ? taps * pass->batch : 0;
-        a->state_reals = memory_whole_lines(reals + taps);
+        const size_t last = head.parts->token_shift ? config->dim * pass->batch : 0;
+        a->state_reals = memory_whole_lines(reals + taps + last);
         a->state = arena_reals(arena, a->state_reals);
         a->taps = a->state ? a->state + reals : NULL;
+        a->last_u = a->state ? a->taps + taps : NULL;
         pass->states_reals += a->state_reals;
     }
     if (pass->carries && pass->use != PASS_EVALUATE)
@@ -163,6 +177,7 @@ static void lay_out_states(Pass *pass, Arena *arena)
 /* The most that a layer needs; layers may be of different attention kinds. */
 typedef struct LayerMost {
     size_t scratch, shared, qkv, out, gates, rates, low; /* reals; the last five for a row */
+    bool shifts;                                         /* one has a token shift */
 } LayerMost;
 
 static LayerMost measure_layers(const Pass *pass)
@@ -180,9 +195,11 @@ static LayerMost measure_layers(const Pass *pass)
         all.out = most(all.out, head.out_stride);
         all.gates = most(all.gates, head.gates_stride);
         all.rates = most(all.rates, head.rates_stride);
-        all.low = most(all.low, attention_rank(kind->gates.rank, &head));
-        all.low = most(all.low, attention_rank(kind->rates.rank, &head));
-        all.low = most(all.low, attention_rank(head.parts->out_gate.rank, &head));
+        all.low = most(all.low, attention_rank(&kind->gates.low, &head));
+        all.low = most(all.low, attention_rank(&kind->rates.low, &head));
+        all.low = most(all.low, attention_rank(&head.parts->value_mix.low, &head));
+        all.low = most(all.low, attention_rank(&head.parts->out_gate.low, &head));
+        all.shifts = all.shifts || head.parts->token_shift;
     }
     return all;
 }
@@ -205,6 +222,7 @@ static void lay_out_transients(Pass *pass, Arena *arena)
     pass->act.active = grad->dactive = arena_reals(arena, mlp_active_reals(&pass->mlp));
     end = most(end, arena->used);
     arena->used = start;
+    pass->act.shifted = reals_or_null(arena, all.shifts ? rows * config->dim : 0);
     if (pass->use != PASS_EVALUATE) {
         grad->dqkv = arena_reals(arena, memory_product(rows, all.qkv, "the batch"));
         grad->dheads = reals_or_null(arena, all.shared);
@@ -225,7 +243,10 @@ static void lay_out_stream(Pass *pass, Arena *arena)
     Gradients *grad = &pass->grad;
     ScoredRows *scored = &pass->scored;
     act->u = arena_reals(arena, reals);
-    const size_t values = config->value_residual ? rows * config_value_width(config, 0) : 0;
+    size_t values = 0;
+    for (size_t layer = 0; layer < config->layers; layer++)
+        if (config_mixes_values(config, layer))
+            values = rows * config_value_width(config, 0);
     act->first_values = reals_or_null(arena, values);
     if (pass->use != PASS_EVALUATE) {
         grad->dx = act->residual[last];

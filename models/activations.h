@@ -11,9 +11,8 @@
  *   - without PASS_TRAIN all layers have the same memory: evaluation needs one layer at a time,
  *     and PASS_RECOMPUTE computes each layer's activations again before its backward pass;
  *   - what only one sublayer or the head needs, while it runs, has the same memory as what the
- *     others need: dqkv, dheads, dy, dgates, drates and dlow; active; the scratch memory of
- *     the head.
- */
+ *     others need: shifted, dqkv, dheads, dy, dgates, drates and dlow; active; the scratch
+ *     memory of the head. */
 #ifndef LINNET_ACTIVATIONS_H
 #define LINNET_ACTIVATIONS_H
 
@@ -26,7 +25,9 @@ typedef struct LayerActivations {
     real *qkv_raw;      /* (B*T, S) before the convolution; without one it is qkv */
     real *qkv;          /* (B*T, S) queries, keys and values, as the kind reads them; backward
                            rotates them back, for QK-norm, before dqkv_raw replaces them */
-    real *values;       /* (B*T, O) before the first layer's values are mixed in */
+    real *values;       /* (B*T, O) before the first layer's values are mixed in, */
+    real *mix_gates;    /* (B*T, O) by how much, before the sigmoid, */
+    real *mix_low;      /* (B*T, rank) and the low-rank input of these */
     real *qk_rms;       /* (B*T, 2H or 2) 1 / RMS of each head's queries and keys (QK-norm) */
     real *gates_low;    /* (B*T, rank) low-rank input of the gates */
     real *rates_low;    /* (B*T, rank) of the rates */
@@ -35,6 +36,7 @@ typedef struct LayerActivations {
     real *rates;        /* (B*T, R) */
     real *saved;        /* (attention_memory.saved) what the kind saves */
     real *mixed;        /* (B*T, O) the kind's output */
+    real *bonus;        /* (B*T, O) its output that is added behind the head norm */
     real *z;            /* (B*T, O) output gate before its activation */
     real *norm_rstd;    /* (B*T) of a norm of all heads together */
     real *between;      /* (B*T, O) between that norm and the output gate */
@@ -42,13 +44,16 @@ typedef struct LayerActivations {
     real *y;            /* (B*T, O) after head norm and gates; without these it is mixed */
     real *state;        /* recurrent state or KV cache, if carried, */
     real *taps;         /* (B, CONVOLUTION_TAPS - 1, S) the last inputs of the convolution */
-    size_t state_reals; /* of both, which follow each other */
+    real *last_u;       /* (B, C) the last inputs of the token shift */
+    size_t state_reals; /* of these, which follow each other */
     real *angles; /* (length, D) of RoPE; layers with queries of the same width share it */
     /* MLP sublayer */
     real *hidden; /* (B*T, F), rows gemm_stride(F) apart: before the activation */
 
     /* Gradients in place of activations, which are not needed any more. */
     real *dqkv_raw; /* (B*T, S) in qkv; without a convolution it is dqkv */
+    real *dmix;     /* (B*T, O) in mix_gates */
+    real *dbonus;   /* (B*T, O) in bonus */
     real *dz;       /* (B*T, O) in z */
     real *dfactors; /* (B*T, H) of the head gate before its sigmoid; in head_factors */
     real *dhidden;  /* (B*T, F) in hidden */
@@ -62,9 +67,11 @@ typedef struct Activations {
                             Evaluation has one of each */
     LayerActivations *layer; /* [L] */
     real *first_values;      /* (B*T, O) values of the first layer, for the value residual */
-    real *u;      /* (B*T, C) u[k], input of the sublayer that runs; not kept for backward */
-    real *active; /* (B*T, ffn), rows gemm_stride(ffn) apart: after the activation of the MLP;
-                     not kept for backward */
+    real *u;       /* (B*T, C) u[k], input of the sublayer that runs; not kept for backward */
+    real *shifted; /* (B*T, C) what a projection of u reads with a token shift, or its gradient;
+                      not kept for backward */
+    real *active;  /* (B*T, ffn), rows gemm_stride(ffn) apart: after the activation of the MLP;
+                      not kept for backward */
 } Activations;
 
 /* Shared by all layers; NULL in evaluation. */
@@ -84,7 +91,7 @@ typedef struct Gradients {
     real *dheads; /* (attention_dheads_reals) */
     real *dgates; /* (B*T, G) */
     real *drates; /* (B*T, R) */
-    real *dlow;   /* (B*T, rank) of gates_low, rates_low and z_low, one after the other */
+    real *dlow;   /* (B*T, rank) of the low-rank inputs, one after the other */
     /* MLP sublayer */
     real *dactive; /* (B*T, ffn) in active, which backward computes again there */
 } Gradients;

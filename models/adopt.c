@@ -69,6 +69,8 @@ static const AdoptPart parts[] = {
     {".attn.conv.", "convolution", START_CONVOLUTION},
     {".attn.gate", "gates of the attention kind", START_OF_KIND},
     {".attn.rate", "rates of the attention kind", START_OF_KIND},
+    {".attn.mix_gate", "value residual of the attention kind", START_OF_KIND},
+    {".attn.token_shift", "token shift of the attention kind", START_OF_KIND},
     {".attn.own", "parameters of the attention kind", START_OF_KIND},
     {".attn.norm.", "head norm", START_NEW},
     {".attn.qk_norm.", "QK-norm", START_NEW},

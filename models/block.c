@@ -3,14 +3,14 @@
  *
  *   attention    1  u = norm(r)
  *                2  q, k, v = u W + b   [gates, rates = u W_g + b_g, or f(u W_low) W_g + b_g]
- *                   [z = u W_z]
+ *                   [z = u W_z]  [each reads a mix of u and the u before: token shift]
  *                3  [q, k, v = convolution(q, k, v)]
- *                4  [v = (1 - m) v + m v of the first layer]
+ *                4  [v = (1 - m) v + m v of the first layer; m a number, or sigmoid(u W_m + b)]
  *                5  [q, k = QK-norm(q, k)]
  *                6  [q, k = RoPE(q, k)]
- *                7  mixed = attention(q, k, v, gates), the kind
- *                8  [y = norm of each head(mixed) f(z), or norm of all(mixed) f(z), or
- *                   norm of all(mixed f(z)); f is silu or sigmoid]
+ *                7  mixed [, bonus] = attention(q, k, v, gates), the kind
+ *                8  [y = (norm of each head(mixed) + bonus) f(z), norm of all(mixed) f(z), or
+ *                   norm of all(mixed f(z)); f is silu, sigmoid or the identity]
  *                9  [y = 2 sigmoid(u W_h) y, a factor for each head]
  *               10  r' = r + dropout(y W_o + b_o)
  *
@@ -36,6 +36,7 @@
 #include "src/layers/layernorm.h"
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
+#include "src/layers/token_shift.h"
 #include "src/base/phase.h"
 #include "src/math/vector.h"
 
@@ -140,66 +141,137 @@ static AttentionHead first_head(const Pass *pass, size_t layer)
     return attention_head(config_kind(&pass->model->config, layer), &sizes, 0);
 }
 
-/* A projection of the layer's input u, of some rank (0: no bottleneck), to some outputs. */
-typedef struct ProjectionSizes {
-    size_t rows, in, rank, out;
-    bool tanh; /* behind the bottleneck */
-} ProjectionSizes;
+/* A layer that reads u, or with a token shift its own mix of u and the u before:
+ * y = x W + b, or y = f(x W_low) W + b. */
+typedef struct Reader {
+    size_t shift;     /* its mix */
+    Projection w, dw; /* weights and their gradients */
+    real *y, *low;    /* (B*T, columns), (B*T, rank) f(x W_low) */
+    const real *dy;   /* (B*T, columns) */
+    size_t columns;   /* of y and W, of which it has `out` from the first on */
+    size_t first, out;
+    LowRank bottleneck;
+} Reader;
 
-static ProjectionSizes gate_sizes(const Pass *pass, const GateLayer *layer,
-                                  const AttentionHead *head, size_t out)
+enum { READERS = SHIFTS + 1 };
+
+/* Queries, keys and values are one, or three if they read different mixes. In forward dw is w.
+ */
+static Reader reader_at(const Pass *pass, const BlockParams *dw, size_t layer, size_t index)
 {
-    return (ProjectionSizes){pass->rows, pass->model->config.dim,
-                             attention_rank(layer->rank, head), out, layer->tanh};
+    const AttentionHead head = first_head(pass, layer);
+    const AttentionKind *kind = head.kind;
+    const BlockParams *w = &pass->model->at.h[layer];
+    const LayerActivations *a = &pass->act.layer[layer];
+    const Gradients *grad = &pass->grad;
+    const size_t S = head.stride, O = head.out_stride, G = head.gates_stride;
+    const size_t R = head.rates_stride, k = head.key_heads * head.width,
+                 v = S - head.copies * O;
+    const bool mixes = w->token_shift;
+    const Projection qkv = {.out = w->c_attn}, dqkv = {.out = dw->c_attn};
+    const LowRank none = {0};
+    const Reader all[READERS] = {
+        {SHIFT_Q, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, 0, mixes ? k : S, none},
+        {SHIFT_K, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, k, mixes ? v - k : 0, none},
+        {SHIFT_V, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, v, mixes ? S - v : 0, none},
+        {SHIFT_GATES, w->gates, dw->gates, a->gates, a->gates_low, grad->dgates, G, 0, G,
+         kind->gates.low},
+        {SHIFT_RATES, w->rates, dw->rates, a->rates, a->rates_low, grad->drates, R, 0, R,
+         kind->rates.low},
+        {SHIFT_V, w->mix_gate, dw->mix_gate, a->mix_gates, a->mix_low, a->dmix, O, 0, O,
+         head.parts->value_mix.low},
+        {SHIFT_Z, w->out_gate, dw->out_gate, a->z, a->z_low, a->dz, O, 0, O,
+         head.parts->out_gate.low},
+    };
+    return all[index];
 }
 
-static ProjectionSizes out_gate_sizes(const Pass *pass, const AttentionHead *head)
+static TokenShiftSizes shift_sizes(const Pass *pass)
 {
-    return (ProjectionSizes){pass->rows, pass->model->config.dim,
-                             attention_rank(head->parts->out_gate.rank, head), head->out_stride,
-                             false};
+    return (TokenShiftSizes){pass->batch, pass->length, pass->model->config.dim};
 }
 
-/* y = u W + b  or  f(u W_low) W + b, where f is tanh or nothing */
-static void projection_forward(real *y, real *low, const real *u, const Projection *w,
-                               ProjectionSizes sizes)
+/* What it reads; `before` is the u before the batch. */
+static const real *reader_input(const Pass *pass, size_t layer, const Reader *reader,
+                                const real *u, const real *before)
 {
-    const size_t reals = sizes.rows * sizes.rank;
-    if (!w->out.weight)
-        return;
-    if (w->low)
-        linear_forward(low, u, w->low, NULL, sizes.rows, sizes.in, sizes.rank, NULL);
-    if (sizes.tanh)
-        for (size_t i = 0; i < reals; i++)
-            low[i] = vector_tanh(low[i]);
-    linear_forward(y, w->low ? low : u, w->out.weight, w->out.bias, sizes.rows,
-                   w->low ? sizes.rank : sizes.in, sizes.out, NULL);
+    const real *shares = pass->model->at.h[layer].token_shift;
+    if (!shares)
+        return u;
+    token_shift_forward(pass->act.shifted, u, shares + reader->shift * pass->model->config.dim,
+                        before, shift_sizes(pass));
+    return pass->act.shifted;
 }
 
-/* du += dy W^T,  dW += u^T dy, or both through W_low */
-static void projection_backward(real *du, const Projection *dw, real *dlow, const real *dy,
-                                const real *low, const real *u, const Projection *w,
-                                ProjectionSizes sizes)
+/* y = f(x), in place;  dx = dy f'(x), from y, in place */
+static void bottleneck_forward(real *x, LowRankForm form, size_t reals)
 {
-    const size_t rows = sizes.rows, rank = sizes.rank;
-    if (!w->out.weight)
+#pragma omp simd
+    for (size_t i = 0; i < reals; i++)
+        x[i] = form == LOW_RANK_TANH      ? vector_tanh(x[i])
+               : form == LOW_RANK_SIGMOID ? vector_sigmoid(x[i])
+                                          : x[i];
+}
+
+static void bottleneck_backward(real *dx, const real *y, LowRankForm form, size_t reals)
+{
+#pragma omp simd
+    for (size_t i = 0; i < reals; i++)
+        dx[i] *= form == LOW_RANK_TANH      ? 1 - y[i] * y[i]
+                 : form == LOW_RANK_SIGMOID ? y[i] * (1 - y[i])
+                                            : 1;
+}
+
+static void reader_forward(const Pass *pass, size_t layer, const real *u, const Reader *reader)
+{
+    const Projection *w = &reader->w;
+    const AttentionHead head = first_head(pass, layer);
+    const size_t rows = pass->rows, C = pass->model->config.dim, first = reader->first;
+    const size_t rank = attention_rank(&reader->bottleneck, &head);
+    if (!w->out.weight || reader->out == 0)
         return;
-    if (!w->low) {
-        linear_backward(du, GEMM_ADD, dw->out.weight, dw->out.bias, dy, u, w->out.weight, rows,
-                        sizes.in, sizes.out);
-        return;
+    const real *x = reader_input(pass, layer, reader, u, pass->act.layer[layer].last_u);
+    if (w->low) {
+        linear_forward(reader->low, x, w->low, NULL, rows, C, rank, rank, NULL);
+        bottleneck_forward(reader->low, reader->bottleneck.form, rows * rank);
     }
-    linear_backward(dlow, GEMM_SET, dw->out.weight, dw->out.bias, dy, low, w->out.weight, rows,
-                    rank, sizes.out);
-    if (sizes.tanh)
-        for (size_t i = 0; i < rows * rank; i++)
-            dlow[i] *= 1 - low[i] * low[i];
-    linear_backward(du, GEMM_ADD, dw->low, NULL, dlow, u, w->low, rows, sizes.in, rank);
+    linear_forward(reader->y + first, w->low ? reader->low : x, w->out.weight + first,
+                   w->out.bias ? w->out.bias + first : NULL, rows, w->low ? rank : C,
+                   reader->out, reader->columns, NULL);
 }
 
-static bool has_norm_or_gate(const BlockParams *w)
+/* dx = dy W^T,  dW += x^T dy, or both through W_low; du is set to dx, or dx is added, with a
+ * token shift through the mix. */
+static void reader_backward(const Pass *pass, const BlockParams *dblock, size_t layer,
+                            GemmInto into, const real *u, const Reader *reader)
 {
-    return w->head_norm || w->out_gate.out.weight;
+    const Projection *w = &reader->w, *dw = &reader->dw;
+    const AttentionHead head = first_head(pass, layer);
+    const size_t rows = pass->rows, C = pass->model->config.dim, first = reader->first;
+    const size_t rank = attention_rank(&reader->bottleneck, &head), mix = reader->shift * C;
+    const real *shares = pass->model->at.h[layer].token_shift;
+    const real *before = state_before(pass, pass->act.layer[layer].last_u);
+    real *du = pass->grad.du, *dlow = pass->grad.dlow, *dx = shares ? pass->act.shifted : du;
+    if (!w->out.weight || reader->out == 0)
+        return;
+    const real *x = reader_input(pass, layer, reader, u, before);
+    into = shares ? GEMM_SET : into;
+    linear_backward(w->low ? dlow : dx, w->low ? GEMM_SET : into, dw->out.weight + first,
+                    dw->out.bias ? dw->out.bias + first : NULL, reader->dy + first,
+                    w->low ? reader->low : x, w->out.weight + first, rows, w->low ? rank : C,
+                    reader->out, reader->columns);
+    if (w->low) {
+        bottleneck_backward(dlow, reader->low, reader->bottleneck.form, rows * rank);
+        linear_backward(dx, into, dw->low, NULL, dlow, x, w->low, rows, C, rank, rank);
+    }
+    if (shares)
+        token_shift_backward(du, dblock->token_shift + mix, dx, u, shares + mix, before,
+                             shift_sizes(pass));
+}
+
+static bool has_norm_or_gate(const BlockParams *w, const LayerActivations *a)
+{
+    return w->head_norm.weight || w->out_gate.out.weight || a->bonus;
 }
 
 static HeadgateSizes headgate_sizes(const Pass *pass, const AttentionHead *head)
@@ -229,28 +301,27 @@ static void rotate(const Pass *pass, const AttentionHead *head, real *qkv, bool 
 static void projections_forward(Pass *pass, size_t layer, const real *u)
 {
     const AttentionHead head = first_head(pass, layer);
-    const AttentionKind *kind = head.kind;
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t rows = pass->rows, C = pass->model->config.dim;
     const size_t S = head.stride, O = head.out_stride;
     real *first = pass->act.first_values, *v = a->qkv + S - O;
-    /* 2. q, k, v = u W + b */
+    /* 2. q, k, v = u W + b; the same for gates, rates and z */
     phase_enter(PHASE_PROJECTIONS);
-    linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, S, NULL);
-    projection_forward(a->gates, a->gates_low, u, &w->gates,
-                       gate_sizes(pass, &kind->gates, &head, head.gates_stride));
-    projection_forward(a->rates, a->rates_low, u, &w->rates,
-                       gate_sizes(pass, &kind->rates, &head, head.rates_stride));
-    projection_forward(a->z, a->z_low, u, &w->out_gate, out_gate_sizes(pass, &head));
+    for (size_t i = 0; i < READERS; i++) {
+        const Reader reader = reader_at(pass, w, layer, i);
+        reader_forward(pass, layer, u, &reader);
+    }
+    for (size_t b = 0; w->token_shift && a->last_u && b < pass->batch; b++)
+        memcpy(a->last_u + b * C, u + ((b + 1) * pass->length - 1) * C, C * sizeof *u);
     /* 3. convolution */
     phase_enter(PHASE_ATTENTION);
     if (w->convolution.weight)
         convolution_forward(a->qkv, a->qkv_raw, w->convolution.weight, w->convolution.bias,
                             convolution_sizes(pass, &head), a->taps);
     /* 4. value residual */
-    if (w->value_mix)
-        blend_forward(v, a->values, first, *w->value_mix, rows, O, S);
+    if (a->values)
+        blend_forward(v, a->values, first, w->value_mix, a->mix_gates, rows, O, S);
     if (first && layer == 0)
         for (size_t row = 0; row < rows; row++)
             memcpy(first + row * O, v + row * S, O * sizeof *v);
@@ -264,7 +335,6 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
 static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
 {
     const AttentionHead head = first_head(pass, layer);
-    const AttentionKind *kind = head.kind;
     const BlockParams *w = &pass->model->at.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
@@ -281,8 +351,9 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
                         2 * head.key_heads, head.width, S);
     }
     /* 4. value residual */
-    if (w->value_mix)
-        blend_backward(dv, dfirst, dw->value_mix, a->values, first, *w->value_mix, rows, O, S);
+    if (a->values)
+        blend_backward(dv, dfirst, dw->value_mix, a->dmix, a->values, first, w->value_mix,
+                       a->mix_gates, rows, O, S);
     if (first && layer == 0)
         for (size_t row = 0; row < rows; row++)
             vector_add_scaled(dv + row * S, dfirst + row * O, 1, O);
@@ -293,14 +364,12 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
                              convolution_sizes(pass, &head), state_before(pass, a->taps));
     /* 2. du = dqkv W^T,  dW += u^T dqkv; the same for gates, rates and z */
     phase_enter(PHASE_PROJECTIONS);
-    linear_backward(du, GEMM_SET, dw->c_attn.weight, dw->c_attn.bias, a->dqkv_raw, u,
-                    w->c_attn.weight, rows, C, S);
-    projection_backward(du, &dw->gates, grad->dlow, grad->dgates, a->gates_low, u, &w->gates,
-                        gate_sizes(pass, &kind->gates, &head, head.gates_stride));
-    projection_backward(du, &dw->rates, grad->dlow, grad->drates, a->rates_low, u, &w->rates,
-                        gate_sizes(pass, &kind->rates, &head, head.rates_stride));
-    projection_backward(du, &dw->out_gate, grad->dlow, a->dz, a->z_low, u, &w->out_gate,
-                        out_gate_sizes(pass, &head));
+    if (w->token_shift)
+        vector_zero(du, rows * C);
+    for (size_t i = 0; i < READERS; i++) {
+        const Reader reader = reader_at(pass, dw, layer, i);
+        reader_backward(pass, dw, layer, i == 0 ? GEMM_SET : GEMM_ADD, u, &reader);
+    }
     /* du += dg W_h^T,  dW_h += u^T dg: the head gate, from step 9 */
     if (w->head_gate)
         headgate_backward_input(du, dw->head_gate, a->dfactors, u, w->head_gate,
@@ -317,9 +386,20 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
                             .rates = a->rates,
                             .params = pass->model->at.h[layer].kind_params,
                             .out = a->mixed,
+                            .bonus = a->bonus,
                             .saved = a->saved,
                             .scratch = pass->scratch,
                             .states = a->state};
+}
+
+static HeadnormSizes headnorm_sizes(const AttentionHead *head, size_t rows)
+{
+    return (HeadnormSizes){rows, head->heads, head->value_width, head->parts->out_gate.form};
+}
+
+static HeadnormParts headnorm_parts(const BlockParams *w, real *bonus, real *z)
+{
+    return (HeadnormParts){w->head_norm.weight, w->head_norm.bias, bonus, z};
 }
 
 /* Step 8. Most kinds norm each head, with a gate behind; some all heads together, with the gate
@@ -327,43 +407,44 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
 static void norm_and_gate_forward(const BlockParams *w, const LayerActivations *a,
                                   const AttentionHead *head, size_t rows)
 {
-    const GateForm form = head->parts->out_gate.form;
-    const size_t H = head->heads, D = head->value_width, O = head->out_stride;
+    const HeadnormSizes sizes = headnorm_sizes(head, rows);
+    const HeadnormParts gate = {.z = a->z};
     const real *x = a->mixed;
     if (!a->norm_rstd) {
-        headnorm_forward(a->y, x, w->head_norm, a->z, form, rows, H, D);
+        headnorm_forward(a->y, x, headnorm_parts(w, a->bonus, a->z), sizes);
         return;
     }
     if (a->between && head->parts->gates_first) {
-        headnorm_forward(a->between, x, NULL, a->z, form, rows, H, D);
+        headnorm_forward(a->between, x, gate, sizes);
         x = a->between;
     }
     real *normed = a->between && !head->parts->gates_first ? a->between : a->y;
-    layernorm_forward(normed, NULL, a->norm_rstd, x, w->head_norm, NULL, HEAD_EPSILON, rows, O);
+    layernorm_forward(normed, NULL, a->norm_rstd, x, w->head_norm.weight, NULL, HEAD_EPSILON,
+                      rows, head->out_stride);
     if (normed == a->between)
-        headnorm_forward(a->y, normed, NULL, a->z, form, rows, H, D);
+        headnorm_forward(a->y, normed, gate, sizes);
 }
 
-/* From dy to dmixed, in the same memory, and dz. */
+/* From dy to dmixed, in the same memory, dz and dbonus. */
 static void norm_and_gate_backward(const BlockParams *w, const BlockParams *dw,
                                    const LayerActivations *a, real *dy,
                                    const AttentionHead *head, size_t rows)
 {
-    const GateForm form = head->parts->out_gate.form;
-    const size_t H = head->heads, D = head->value_width, O = head->out_stride;
+    const HeadnormSizes sizes = headnorm_sizes(head, rows);
+    const HeadnormParts gate = {.z = a->z}, dgate = {.z = a->dz};
     const bool first = head->parts->gates_first;
     if (!a->norm_rstd) {
-        headnorm_backward(dy, dw->head_norm, a->dz, dy, a->mixed, w->head_norm, a->z, form,
-                          rows, H, D);
+        headnorm_backward(dy, headnorm_parts(dw, a->dbonus, a->dz), dy, a->mixed,
+                          headnorm_parts(w, a->bonus, a->z), sizes);
         return;
     }
     if (a->between && !first)
-        headnorm_backward(dy, NULL, a->dz, dy, a->between, NULL, a->z, form, rows, H, D);
-    layernorm_backward(dy, 0, dw->head_norm, NULL, dy,
+        headnorm_backward(dy, dgate, dy, a->between, gate, sizes);
+    layernorm_backward(dy, 0, dw->head_norm.weight, NULL, dy,
                        a->between && first ? a->between : a->mixed, NULL, a->norm_rstd,
-                       w->head_norm, rows, O);
+                       w->head_norm.weight, rows, head->out_stride);
     if (a->between && first)
-        headnorm_backward(dy, NULL, a->dz, dy, a->mixed, NULL, a->z, form, rows, H, D);
+        headnorm_backward(dy, dgate, dy, a->mixed, gate, sizes);
 }
 
 static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
@@ -382,11 +463,11 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     else
         attention_forward(kind, &batch, &sizes);
     /* 8. head norm and output gate */
-    if (has_norm_or_gate(w))
+    if (has_norm_or_gate(w, a))
         norm_and_gate_forward(w, a, &head, pass->rows);
     /* 9. head gate */
     if (w->head_gate)
-        headgate_forward(a->y, a->head_factors, has_norm_or_gate(w) ? a->y : a->mixed, u,
+        headgate_forward(a->y, a->head_factors, has_norm_or_gate(w, a) ? a->y : a->mixed, u,
                          w->head_gate, headgate_sizes(pass, &head));
 }
 
@@ -405,10 +486,12 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
         headgate_backward(grad->dy, a->dfactors, grad->dy, a->y, a->head_factors,
                           headgate_sizes(pass, &head));
     /* 8. head norm and output gate */
-    if (has_norm_or_gate(w))
+    if (has_norm_or_gate(w, a))
         norm_and_gate_backward(w, dw, a, grad->dy, &head, pass->rows);
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
+    batch.bonus = NULL;
+    batch.dbonus = a->dbonus;
     batch.dout = grad->dmixed;
     batch.dqkv = grad->dqkv;
     batch.dgates = grad->dgates;
@@ -432,7 +515,7 @@ void attention_branch_forward(Pass *pass, size_t layer, const real *u, const Ran
     /* 10. r' = r + dropout(y W_o + b_o) */
     phase_enter(PHASE_PROJECTIONS);
     linear_forward(pass->act.residual[2 * layer + 1], a->y, w->attn_proj.weight,
-                   w->attn_proj.bias, pass->rows, O, C, sum);
+                   w->attn_proj.bias, pass->rows, O, C, C, sum);
 }
 
 void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
@@ -444,7 +527,7 @@ void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const 
     /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
     phase_enter(PHASE_PROJECTIONS);
     linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
-                    a->y, w->attn_proj.weight, pass->rows, O, C);
+                    a->y, w->attn_proj.weight, pass->rows, O, C, C);
     /* 9 to 2. from dy to du */
     mixing_backward(pass, dw, layer, key);
     projections_backward(pass, dw, layer, u);

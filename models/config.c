@@ -46,6 +46,12 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
     return enabled(config->gate, config_parts(config, layer)->gate);
 }
 
+bool config_mixes_values(const ModelConfig *config, size_t layer)
+{
+    return layer > 0 &&
+           (config->value_residual || config_parts(config, layer)->value_mix.count);
+}
+
 /* QK-norm, of queries and keys. */
 bool config_norms_queries(const ModelConfig *config, size_t layer)
 {
@@ -130,12 +136,12 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 static bool check_kind(const ModelConfig *config, size_t layer, Error *error)
 {
     const AttentionKind *kind = config_kind(config, layer);
-    if (config->value_residual &&
+    if (config_mixes_values(config, layer) &&
         config_value_width(config, layer) != config_value_width(config, 0))
         return error_set(error,
-                         "--value-residual: values of '%s' attention have another width than "
-                         "those of the first layer",
-                         kind->name);
+                         "%s: values of '%s' attention have another width than those of the "
+                         "first layer, which are mixed in",
+                         config->value_residual ? "--value-residual" : "--attn", kind->name);
     const size_t width = config_key_width(config, layer);
     if (config_rotates(config, layer) && config_rotating_pairs(config, width) == 0)
         return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",

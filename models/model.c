@@ -60,17 +60,26 @@ static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, 
         tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
 }
 
-/* A projection of the layer's input, with a low rank if that is not 0. */
+/* A projection of the layer's input, perhaps with a low rank. */
 static void projection(Visitor *visitor, Projection *to, ParamRow weight, const ParamRow *bias,
                        size_t in, size_t rank, size_t out, const char *name)
 {
+    const size_t layer = visitor->layer;
     if (out == 0)
         return;
     if (rank)
-        tensor(visitor, &to->low, matrix, in, rank, "%s_in.weight", name);
-    tensor(visitor, &to->out.weight, weight, rank ? rank : in, out, "%s.weight", name);
+        tensor(visitor, &to->low, matrix, in, rank, "h.%zu.attn.%s_in.weight", layer, name);
+    tensor(visitor, &to->out.weight, weight, rank ? rank : in, out, "h.%zu.attn.%s.weight",
+           layer, name);
     if (bias)
-        tensor(visitor, &to->out.bias, *bias, out, 0, "%s.bias", name);
+        tensor(visitor, &to->out.bias, *bias, out, 0, "h.%zu.attn.%s.bias", layer, name);
+}
+
+static void gate_layer(Visitor *visitor, Projection *to, const GateLayer *layer,
+                       const AttentionHead *head, size_t in, const char *name)
+{
+    projection(visitor, to, matrix, &(ParamRow){.start_head = layer->start}, in,
+               attention_rank(&layer->low, head), attention_gate_count(layer, head), name);
 }
 
 /* Parameters of the attention kind of a layer, and of the optional parts around it. */
@@ -78,42 +87,46 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 {
     enum { NAME = 48 };
     const AttentionKind *kind = config_kind(config, layer);
-    const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
-    const ParamRow taps = {.spread = residual ? 0 : 0.3};
-    const ParamRow gate_biases = {.starter = kind->gates.start ? START_GATES : START_AT_RANDOM};
-    const ParamRow rate_biases = {.starter = kind->rates.start ? START_RATES : START_AT_RANDOM};
-    const ParamRow of_kind = {.starter = START_PARAMS, .drawn = kind->params_random};
     const AttentionSizes sizes = config_attention_sizes(config, layer);
     const AttentionHead head = attention_head(kind, &sizes, 0);
+    const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
+    const bool gates_output = config_gates_output(config, layer);
+    const ParamRow taps = {.spread = residual ? 0 : 0.3};
+    const ParamRow shares = {.powers = head.parts->token_shift};
+    const ParamRow of_kind = {.start_head = kind->start_params, .drawn = kind->params_random};
+    const ParamRow head_gain = {.start = (real)pow((double)(layer + 1) / (double)config->layers,
+                                                   head.parts->norm_power)};
     const size_t width = config->dim, S = head.stride, O = head.out_stride;
     const size_t param_count = attention_param_count(kind, &sizes);
     const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1, .part_columns = O};
-    char name[NAME], gates[NAME], rates[NAME], out_gate[NAME];
+    char name[NAME];
     snprintf(name, sizeof name, "h.%zu.attn", layer);
-    snprintf(gates, sizeof gates, "h.%zu.attn.gate", layer);
-    snprintf(rates, sizeof rates, "h.%zu.attn.rate", layer);
-    snprintf(out_gate, sizeof out_gate, "h.%zu.attn.out_gate", layer);
+    if (head.parts->token_shift)
+        tensor(visitor, &h->token_shift, shares, gates_output ? SHIFTS : SHIFT_Z, width,
+               "%s.token_shift", name);
     if (config_convolves(config, layer))
         tensor(visitor, &h->convolution.weight, taps, CONVOLUTION_TAPS, S, "%s.conv.weight",
                name);
     if (config_convolves(config, layer) && head.parts->convolution_bias)
         tensor(visitor, &h->convolution.bias, taps, S, 0, "%s.conv.bias", name);
-    projection(visitor, &h->gates, matrix, &gate_biases, width,
-               attention_rank(kind->gates.rank, &head), head.gates_stride, gates);
-    projection(visitor, &h->rates, matrix, &rate_biases, width,
-               attention_rank(kind->rates.rank, &head), head.rates_stride, rates);
+    gate_layer(visitor, &h->gates, &kind->gates, &head, width, "gate");
+    gate_layer(visitor, &h->rates, &kind->rates, &head, width, "rate");
     if (param_count)
         tensor(visitor, &h->kind_params, of_kind, config->heads, param_count / config->heads,
                "%s.own", name);
     if (config_norms_heads(config, layer))
-        tensor(visitor, &h->head_norm, gain, O, 0, "%s.norm.weight", name);
+        tensor(visitor, &h->head_norm.weight, head_gain, O, 0, "%s.norm.weight", name);
+    if (config_norms_heads(config, layer) && head.parts->group_norm)
+        tensor(visitor, &h->head_norm.bias, zeros, O, 0, "%s.norm.bias", name);
     if (config_norms_queries(config, layer))
         tensor(visitor, &h->qk_gain, gain, 2 * head.key_heads, 0, "%s.qk_norm.weight", name);
-    if (config->value_residual && layer > 0)
+    if (config_mixes_values(config, layer) && head.parts->value_mix.count)
+        gate_layer(visitor, &h->mix_gate, &head.parts->value_mix, &head, width, "mix_gate");
+    else if (config_mixes_values(config, layer))
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
-    if (config_gates_output(config, layer))
+    if (gates_output)
         projection(visitor, &h->out_gate, whole, head.parts->out_gate.bias ? &zeros : NULL,
-                   width, attention_rank(head.parts->out_gate.rank, &head), O, out_gate);
+                   width, attention_rank(&head.parts->out_gate.low, &head), O, "out_gate");
     if (config->head_gate)
         tensor(visitor, &h->head_gate, zeros, headgate_channels(width), config->heads,
                "%s.head_gate.weight", name);
@@ -198,6 +211,16 @@ void params_bind(Params *params, const ModelConfig *config, real *base)
     params_visit(params, config, &visitor);
 }
 
+/* The shares of a token shift, more of the position before in lower layers and features. */
+static void start_shares(const ParamRow *row, const ModelConfig *config, real *shares)
+{
+    const double above = 1 - (double)row->layer / (double)config->layers;
+    for (size_t i = 0; i < row->count; i++) {
+        double feature = (double)(i % config->dim) / (double)config->dim;
+        shares[i] = (real)(1 - pow(feature, row->powers[i / config->dim] * above));
+    }
+}
+
 /* Initialises every head of a layer by its attention kind. */
 static void start_heads(const ParamRow *row, const ModelConfig *config, real *values,
                         RandomKey key)
@@ -207,12 +230,7 @@ static void start_heads(const ParamRow *row, const ModelConfig *config, real *va
     size_t each = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
         AttentionHead head = attention_head(kind, &sizes, i);
-        void (*start)(real *, const AttentionHead *, RandomKey) = row->starter == START_PARAMS
-                                                                      ? kind->start_params
-                                                                  : row->starter == START_GATES
-                                                                      ? kind->gates.start
-                                                                      : kind->rates.start;
-        start(values + i * each, &head, random_subkey(key, i));
+        row->start_head(values + i * each, &head, random_subkey(key, i));
     }
 }
 
@@ -223,8 +241,10 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
         const ParamRow *row = &table->rows[r];
         const RandomKey key = random_subkey(random_key(seed, RANDOM_INIT, 0), r);
         real *values = base + row->offset;
-        if (row->starter != START_AT_RANDOM)
+        if (row->start_head)
             start_heads(row, config, values, key);
+        else if (row->powers)
+            start_shares(row, config, values);
         else
             for (size_t i = 0; i < row->count; i++)
                 values[i] = row->start +

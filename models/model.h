@@ -19,7 +19,7 @@ typedef struct Affine {
                             A bias is NULL if the model has none */
 } Affine;
 
-/* A linear layer, or two without an activation between them: low rank. */
+/* A linear layer, or two: low rank. */
 typedef struct Projection {
     real *low;  /* (in, rank) or NULL */
     Affine out; /* (in or rank, out), (out) */
@@ -36,8 +36,11 @@ typedef struct BlockParams {
     Affine convolution;      /* (CONVOLUTION_TAPS, S), (S) */
     Projection gates, rates; /* (C, H * gates or rates of a head) */
     Projection out_gate;     /* (C, O) */
+    Projection mix_gate;     /* (C, O) of the kind's own value residual */
     real *kind_params;       /* (H, parameters of a head) of the attention kind */
-    real *head_norm;         /* (O) gains */
+    real *token_shift;       /* (SHIFTS, C) shares of the position before; without an output
+                                gate SHIFT_Z, the last, is missing */
+    Affine head_norm;        /* (O), and biases only of a group norm */
     real *head_gate;         /* (HEADGATE_CHANNELS or C, H) */
     real *qk_gain;           /* (2H or 2) QK-norm gains: queries, then keys */
     real *value_mix;         /* (1) weight of the first layer's values (value residual) */
@@ -61,9 +64,6 @@ static inline real *params_head(const ModelConfig *config, const Params *params)
     return config->tied ? params->wte : params->head_weight;
 }
 
-/* Who initialises a tensor: a normal distribution, or the attention kind of its layer. */
-typedef enum ParamStart { START_AT_RANDOM, START_PARAMS, START_GATES, START_RATES } ParamStart;
-
 typedef struct ParamRow {
     char name[64];
     size_t shape[2], rank, count; /* count: number of elements */
@@ -74,9 +74,11 @@ typedef struct ParamRow {
     size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
                      other tensors */
     size_t part_columns; /* of each but the last, which has the rest */
-    ParamStart starter;
-    size_t layer; /* of a tensor of a layer */
-    bool drawn;   /* random features: drawn by its kind, never trained */
+    size_t layer;        /* of a tensor of a layer */
+    bool drawn;          /* random features: drawn by its kind, never trained */
+    /* Initialises the numbers of a head in place of the normal distribution; NULL: no. */
+    void (*start_head)(real *values, const AttentionHead *head, RandomKey key);
+    const double *powers; /* of a token shift (AttentionKind) */
 } ParamRow;
 
 typedef struct ParamTable {

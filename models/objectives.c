@@ -41,7 +41,8 @@ static void compare(real *e, const real *z, const Pass *pass, const int32_t *tar
 
 /* One attention sublayer, on the teacher's state r[2 layer]. The model applies its own norm,
  * whose bias differs if output gates were opened (adopt.h). What the teacher's residual
- * connection adds is added to both outputs, where it cancels. */
+ * connection adds is added to both outputs, where it cancels. No gradient reaches the first
+ * layer through its values in later ones (value residual). */
 static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
                         const int32_t *targets, double *loss)
 {

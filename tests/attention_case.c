@@ -99,6 +99,8 @@ static void allocate_all(Case *c)
     allocate(c, PARAMS, c->param_count);
     allocate(c, OUT, length * c->head.out_stride);
     allocate(c, DOUT, length * c->head.out_stride);
+    allocate(c, BONUS, kind->parts.has_bonus ? length * c->head.out_stride : 0);
+    allocate(c, DBONUS, kind->parts.has_bonus ? length * c->head.out_stride : 0);
     allocate(c, SAVED, kind->engine->memory(&head).saved);
     allocate(c, SCRATCH, kind->engine->memory(&head).scratch);
     allocate(c, STEP_SCRATCH, kind->engine->memory(&decoder).scratch);
@@ -117,7 +119,8 @@ size_t case_parts(const Case *c)
 
 size_t case_width(const Case *c, Buffer buffer, size_t which)
 {
-    bool values = which > c->head.copies || buffer == OUT || buffer == DOUT;
+    bool out = buffer == OUT || buffer == DOUT || buffer == BONUS || buffer == DBONUS;
+    bool values = which > c->head.copies || out;
     return buffer == GATES || buffer == DGATES   ? c->gates
            : buffer == RATES || buffer == DRATES ? c->rates
            : values                              ? c->head.value_width
@@ -155,6 +158,8 @@ void case_draw(Case *c, uint64_t seed)
     for (size_t which = 0; which < case_parts(c); which++)
         draw_columns(c, QKV, which, head->stride, random_subkey(key, which));
     draw_columns(c, DOUT, 0, head->out_stride, random_subkey(key, 3));
+    if (c->kind->parts.has_bonus)
+        draw_columns(c, DBONUS, 0, head->out_stride, random_subkey(key, 7));
     draw_columns(c, GATES, 0, head->gates_stride, random_subkey(key, 4));
     draw_columns(c, RATES, 0, head->rates_stride, random_subkey(key, 6));
     if (!c->gates || !c->kind->gates.start)
@@ -187,6 +192,8 @@ AttentionData case_data(const Case *c, size_t row)
                           .out = case_columns(c, OUT, 0) + out,
                           .saved = c->at[SAVED],
                           .scratch = c->at[SCRATCH]};
+    if (c->kind->parts.has_bonus)
+        data.bonus = case_columns(c, BONUS, 0) + out;
     if (c->gates)
         data.gates = case_columns(c, GATES, 0) + row * c->head.gates_stride;
     if (c->rates)
@@ -225,6 +232,9 @@ void case_backward(Case *c)
 {
     AttentionData data = case_data(c, 0);
     data.dout = case_columns(c, DOUT, 0);
+    data.bonus = NULL;
+    if (c->kind->parts.has_bonus)
+        data.dbonus = case_columns(c, DBONUS, 0);
     data.dq = case_columns(c, DQKV, 0);
     data.dk = case_columns(c, DQKV, 1);
     data.dv = case_columns(c, DQKV, 1 + c->head.copies);

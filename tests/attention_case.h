@@ -15,6 +15,8 @@ typedef enum Buffer {
     PARAMS,
     OUT,
     DOUT,
+    BONUS,
+    DBONUS,
     SAVED,
     SCRATCH,
     STEP_SCRATCH,

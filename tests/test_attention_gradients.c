@@ -11,7 +11,7 @@
 
 SUITE("attention: gradients");
 
-/* A loss whose gradient with respect to the output is dout. */
+/* A loss whose gradient with respect to the output is dout, and dbonus to the bonus. */
 static double case_loss(void *of)
 {
     Case *c = of;
@@ -20,6 +20,10 @@ static double case_loss(void *of)
     for (size_t t = 0; t < c->head.length; t++)
         loss += vector_dot(case_columns(c, OUT, 0) + t * c->head.out_stride,
                            case_columns(c, DOUT, 0) + t * c->head.out_stride,
+                           c->head.value_width);
+    for (size_t t = 0; c->kind->parts.has_bonus && t < c->head.length; t++)
+        loss += vector_dot(case_columns(c, BONUS, 0) + t * c->head.out_stride,
+                           case_columns(c, DBONUS, 0) + t * c->head.out_stride,
                            c->head.value_width);
     return loss;
 }

@@ -2,6 +2,7 @@
 #include "src/layers/convolution.h"
 #include "src/layers/gates.h"
 #include "src/layers/layernorm.h"
+#include "src/layers/token_shift.h"
 #include "src/base/memory.h"
 #include "src/math/random.h"
 #include "src/math/team.h"
@@ -151,74 +152,155 @@ static void convolution_back(const Convolution *c)
     convolution_backward(c->dx, c->dw, c->db, c->dy, c->x, c->w, c->b, c->sizes, NULL);
 }
 
+/* --- the token shift --- */
+
+typedef struct Shift {
+    TokenShiftSizes sizes;
+    size_t all;
+    real *x, *m, *state, *dy, *y, *dx, *dm;
+} Shift;
+
+/* Single positions, full and partial tiles, several sequences. */
+static const TokenShiftSizes shifts[] = {{1, 1, 1}, {2, 1, 3}, {3, 7, 32}, {2, 5, 70}};
+
+static Shift shift_make(TokenShiftSizes sizes)
+{
+    Shift s = {.sizes = sizes, .all = sizes.batch * sizes.length * sizes.width};
+    s.x = draw(s.all, 20), s.m = draw(sizes.width, 21), s.dy = draw(s.all, 22);
+    s.state = draw(sizes.batch * sizes.width, 23), s.dm = draw(sizes.width, 24);
+    s.y = blank(s.all), s.dx = draw(s.all, 25);
+    return s;
+}
+
+static void shift_free(Shift *s)
+{
+    real *all[] = {s->x, s->m, s->state, s->dy, s->y, s->dx, s->dm};
+    for (size_t i = 0; i < COUNT(all); i++)
+        free(all[i]);
+}
+
+/* From a state and from zeros. */
+TEST(the_token_shift_is_its_formula)
+{
+    for (size_t k = 0; k < 2 * COUNT(shifts); k++) {
+        Shift s = shift_make(shifts[k / 2]);
+        const size_t width = s.sizes.width, length = s.sizes.length;
+        token_shift_forward(s.y, s.x, s.m, k % 2 ? s.state : NULL, s.sizes);
+        for (size_t i = 0; i < s.all; i++) {
+            size_t row = i / width, c = i % width, b = row / length;
+            double before = row % length ? (double)s.x[i - width]
+                            : k % 2      ? (double)s.state[b * width + c]
+                                         : 0;
+            double expected = (double)s.x[i] + (double)s.m[c] * (before - (double)s.x[i]);
+            ck_assert_double_eq_tol((double)s.y[i], expected, near * (1 + fabs(expected)));
+        }
+        shift_free(&s);
+    }
+}
+
 /* --- the norm and the gate --- */
 
 typedef struct Headnorm {
-    size_t rows, heads, width;
-    GateForm form;
-    real *x, *gain, *z, *dy, *y, *dx, *dgain, *dz;
+    HeadnormSizes sizes;
+    size_t columns, all; /* heads * width, rows * columns */
+    HeadnormParts parts, d;
+    real *x, *dy, *y, *dx;
 } Headnorm;
 
+/* Which parts a head norm has. */
+enum { GAIN = 1, GATE = 2, BIAS = 4, BONUS = 8 };
 static const size_t head_shapes[][3] = {{1, 1, 1}, {3, 2, 5}, {66, 2, 6}, {65, 1, 17}};
+static const struct {
+    int parts;
+    GateForm form;
+} head_forms[] = {{GAIN, GATE_SILU},
+                  {GATE, GATE_SILU},
+                  {GAIN | GATE, GATE_SILU},
+                  {GATE, GATE_SIGMOID},
+                  {GAIN | GATE, GATE_SIGMOID},
+                  {GAIN | BIAS, GATE_SILU},
+                  {GAIN | BIAS | GATE, GATE_PLAIN},
+                  {GAIN | BIAS | BONUS, GATE_PLAIN},
+                  {GAIN | BIAS | BONUS | GATE, GATE_PLAIN},
+                  {BONUS, GATE_PLAIN},
+                  {BONUS | GATE, GATE_SILU}};
 
-static Headnorm headnorm_make(const size_t shape[3], bool norm, bool gate, GateForm form)
+static Headnorm headnorm_make(const size_t shape[3], int parts, GateForm form)
 {
-    Headnorm h = {.rows = shape[0], .heads = shape[1], .width = shape[2], .form = form};
-    size_t columns = h.heads * h.width, all = h.rows * columns;
+    Headnorm h = {.sizes = {shape[0], shape[1], shape[2], form}};
+    size_t columns = h.columns = shape[1] * shape[2], all = h.all = shape[0] * columns;
     h.x = draw(all, 5);
     h.dy = draw(all, 6);
     h.y = blank(all);
     h.dx = blank(all);
-    h.gain = norm ? draw(columns, 7) : NULL;
-    h.dgain = norm ? draw(columns, 8) : NULL;
-    h.z = gate ? draw(all, 9) : NULL;
-    h.dz = gate ? blank(all) : NULL;
+    if (parts & GAIN)
+        h.parts.gain = draw(columns, 7), h.d.gain = draw(columns, 8);
+    if (parts & BIAS)
+        h.parts.bias = draw(columns, 10), h.d.bias = draw(columns, 11);
+    if (parts & GATE)
+        h.parts.z = draw(all, 9), h.d.z = blank(all);
+    if (parts & BONUS)
+        h.parts.bonus = draw(all, 12), h.d.bonus = blank(all);
     return h;
 }
 
 static void headnorm_free(Headnorm *h)
 {
-    real *all[] = {h->x, h->gain, h->z, h->dy, h->y, h->dx, h->dgain, h->dz};
+    real *all[] = {h->x,          h->dy,         h->y,       h->dx,
+                   h->parts.gain, h->parts.bias, h->parts.z, h->parts.bonus,
+                   h->d.gain,     h->d.bias,     h->d.z,     h->d.bonus};
     for (size_t i = 0; i < COUNT(all); i++)
         free(all[i]);
 }
 
 static void headnorm_go(const Headnorm *h)
 {
-    headnorm_forward(h->y, h->x, h->gain, h->z, h->form, h->rows, h->heads, h->width);
+    headnorm_forward(h->y, h->x, h->parts, h->sizes);
 }
 
 static void headnorm_back(const Headnorm *h)
 {
-    headnorm_backward(h->dx, h->dgain, h->dz, h->dy, h->x, h->gain, h->z, h->form, h->rows,
-                      h->heads, h->width);
+    headnorm_backward(h->dx, h->d, h->dy, h->x, h->parts, h->sizes);
 }
 
 static void for_every_headnorm(void (*test)(Headnorm *h))
 {
     for (size_t s = 0; s < COUNT(head_shapes); s++)
-        for (int parts = 1; parts <= 5; parts++) {
-            GateForm form = parts > 3 ? GATE_SIGMOID : GATE_SILU;
-            Headnorm h = headnorm_make(head_shapes[s], parts & 1, parts > 1, form);
+        for (size_t f = 0; f < COUNT(head_forms); f++) {
+            Headnorm h = headnorm_make(head_shapes[s], head_forms[f].parts, head_forms[f].form);
             test(&h);
             headnorm_free(&h);
         }
 }
 
+static double slow_gate(const Headnorm *h, double z)
+{
+    return h->sizes.form == GATE_SILU      ? slow_silu(z)
+           : h->sizes.form == GATE_SIGMOID ? 1 / (1 + exp(-z))
+                                           : z;
+}
+
 static void check_headnorm(Headnorm *h)
 {
+    const size_t width = h->sizes.width;
     headnorm_go(h);
-    for (size_t i = 0; i < h->rows * h->heads * h->width; i++) {
-        const real *head = h->x + i / h->width * h->width;
-        double square = 0, expected = (double)h->x[i];
-        for (size_t j = 0; j < h->width; j++)
-            square += (double)head[j] * (double)head[j];
-        if (h->gain)
-            expected *= (double)h->gain[i % (h->heads * h->width)] /
-                        sqrt(square / (double)h->width + 1e-5);
-        if (h->z)
-            expected *= h->form == GATE_SILU ? slow_silu((double)h->z[i])
-                                             : 1 / (1 + exp(-(double)h->z[i]));
+    for (size_t i = 0; i < h->all; i++) {
+        const real *head = h->x + i / width * width;
+        double mean = 0, square = 0, expected = (double)h->x[i];
+        for (size_t j = 0; h->parts.bias && j < width; j++)
+            mean += (double)head[j] / (double)width;
+        for (size_t j = 0; j < width; j++)
+            square += ((double)head[j] - mean) * ((double)head[j] - mean);
+        double epsilon = h->parts.bias ? 1e-5 * (double)width : 1e-5;
+        if (h->parts.gain)
+            expected = (expected - mean) * (double)h->parts.gain[i % h->columns] /
+                       sqrt(square / (double)width + epsilon);
+        if (h->parts.bias)
+            expected += (double)h->parts.bias[i % h->columns];
+        if (h->parts.bonus)
+            expected += (double)h->parts.bonus[i];
+        if (h->parts.z)
+            expected *= slow_gate(h, (double)h->parts.z[i]);
         ck_assert_double_eq_tol((double)h->y[i], expected, near * (1 + fabs(expected)));
     }
 }
@@ -230,14 +312,16 @@ TEST(norm_and_gate_are_their_formulas)
 
 static void check_in_place(Headnorm *h)
 {
-    size_t all = h->rows * h->heads * h->width;
+    size_t all = h->all;
     headnorm_back(h);
     Headnorm in_place = *h;
     in_place.dx = in_place.dy;
-    in_place.dz = in_place.z;
+    in_place.d.z = in_place.parts.z;
+    in_place.d.bonus = in_place.parts.bonus;
     headnorm_back(&in_place);
     ck_assert(memcmp(h->dx, h->dy, all * sizeof(real)) == 0);
-    ck_assert(!h->z || memcmp(h->dz, h->z, all * sizeof(real)) == 0);
+    ck_assert(!h->parts.z || memcmp(h->d.z, h->parts.z, all * sizeof(real)) == 0);
+    ck_assert(!h->parts.bonus || memcmp(h->d.bonus, h->parts.bonus, all * sizeof(real)) == 0);
 }
 
 TEST(gradients_may_overwrite_their_source)
@@ -249,13 +333,14 @@ TEST(extreme_numbers_stay_finite)
 {
     static const real extremes[] = {0, (real)1e-20, (real)-1e4, (real)1e4};
     for (size_t e = 0; e < COUNT(extremes); e++) {
-        Headnorm h = headnorm_make((size_t[]){4, 2, 8}, true, true, GATE_SILU);
+        Headnorm h = headnorm_make((size_t[]){4, 2, 8}, GAIN | GATE | (e % 2 ? BIAS : 0),
+                                   GATE_SILU);
         for (size_t i = 0; i < 4 * 2 * 8; i++)
-            h.x[i] = h.z[i] = extremes[e];
+            h.x[i] = h.parts.z[i] = extremes[e];
         headnorm_go(&h);
         headnorm_back(&h);
         for (size_t i = 0; i < 4 * 2 * 8; i++)
-            ck_assert(isfinite(h.y[i]) && isfinite(h.dx[i]) && isfinite(h.dz[i]));
+            ck_assert(isfinite(h.y[i]) && isfinite(h.dx[i]) && isfinite(h.d.z[i]));
         headnorm_free(&h);
     }
 }
@@ -325,25 +410,53 @@ TEST(gradients_of_the_convolution)
     }
 }
 
+static double shift_loss(void *layer)
+{
+    const Shift *s = layer;
+    token_shift_forward(s->y, s->x, s->m, s->state, s->sizes);
+    return product(s->y, s->dy, s->all);
+}
+
+TEST(gradients_of_the_token_shift)
+{
+    for (size_t k = 0; k < COUNT(shifts); k++) {
+        Shift s = shift_make(shifts[k]);
+        for (size_t i = 0; i < s.sizes.width; i++)
+            s.dm[i] = 1;
+        for (size_t i = 0; i < s.all; i++)
+            s.dx[i] = 2;
+        token_shift_backward(s.dx, s.dm, s.dy, s.x, s.m, s.state, s.sizes);
+        check_slopes(&(Variable){"x", s.x, s.dx, 2, 1, s.all, 0}, shift_loss, &s,
+                     "token shift");
+        check_slopes(&(Variable){"m", s.m, s.dm, 1, 1, s.sizes.width, 0}, shift_loss, &s,
+                     "token shift");
+        shift_free(&s);
+    }
+}
+
 static double headnorm_loss(void *layer)
 {
     const Headnorm *h = layer;
     headnorm_go(h);
-    return product(h->y, h->dy, h->rows * h->heads * h->width);
+    return product(h->y, h->dy, h->all);
 }
 
+/* Gradients of gain and bias accumulate: they start at 1. */
 static void check_headnorm_gradients(Headnorm *h)
 {
-    size_t columns = h->heads * h->width, all = h->rows * columns;
-    for (size_t i = 0; h->gain && i < columns; i++)
-        h->dgain[i] = 1;
+    const Variable variables[] = {{"x", h->x, h->dx, 0, 1, h->all, 0},
+                                  {"gain", h->parts.gain, h->d.gain, 1, 1, h->columns, 0},
+                                  {"bias", h->parts.bias, h->d.bias, 1, 1, h->columns, 0},
+                                  {"bonus", h->parts.bonus, h->d.bonus, 0, 1, h->all, 0},
+                                  {"z", h->parts.z, h->d.z, 0, 1, h->all, 0}};
+    for (size_t i = 0; h->d.gain && i < h->columns; i++)
+        h->d.gain[i] = 1;
+    for (size_t i = 0; h->d.bias && i < h->columns; i++)
+        h->d.bias[i] = 1;
     headnorm_back(h);
-    check_slopes(&(Variable){"x", h->x, h->dx, 0, 1, all, 0}, headnorm_loss, h, "norm");
-    if (h->gain)
-        check_slopes(&(Variable){"gain", h->gain, h->dgain, 1, 1, columns, 0}, headnorm_loss, h,
-                     "norm");
-    if (h->z)
-        check_slopes(&(Variable){"z", h->z, h->dz, 0, 1, all, 0}, headnorm_loss, h, "gate");
+    for (size_t v = 0; v < COUNT(variables); v++)
+        if (variables[v].at)
+            check_slopes(&variables[v], headnorm_loss, h, "norm and gate");
 }
 
 TEST(gradients_of_norm_and_gate)
@@ -366,7 +479,7 @@ LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
     for (size_t i = 0; i < 2; i++) {
         team_start(i ? 3 : 1);
         c[i] = convolution_make((ConvolutionSizes){3, 50, 300, 4, _i ? RESIDUAL : SILU});
-        h[i] = headnorm_make((size_t[]){300, 4, 32}, true, true, GATE_SILU);
+        h[i] = headnorm_make((size_t[]){300, 4, 32}, GAIN | GATE, GATE_SILU);
         convolution_forward(c[i].y, c[i].x, c[i].w, c[i].b, c[i].sizes, NULL);
         convolution_back(&c[i]);
         headnorm_go(&h[i]);
@@ -380,8 +493,8 @@ LOOP_TEST(the_bits_do_not_depend_on_the_threads, 0, 2)
         check_same(c[0].db, c[1].db, c[0].sizes.channels);
     check_same(h[0].y, h[1].y, (size_t)300 * 4 * 32);
     check_same(h[0].dx, h[1].dx, (size_t)300 * 4 * 32);
-    check_same(h[0].dz, h[1].dz, (size_t)300 * 4 * 32);
-    check_same(h[0].dgain, h[1].dgain, (size_t)4 * 32);
+    check_same(h[0].d.z, h[1].d.z, (size_t)300 * 4 * 32);
+    check_same(h[0].d.gain, h[1].d.gain, (size_t)4 * 32);
     for (size_t i = 0; i < 2; i++) {
         convolution_free(&c[i]);
         headnorm_free(&h[i]);

@@ -247,7 +247,7 @@ TEST(a_blend_has_a_share_of_both)
     draw(x, COUNT(x), 1);
     draw(z, COUNT(z), 2);
     memcpy(y, x, sizeof y);
-    blend_forward(y, kept, z, (real)0.3, ROWS, WIDTH, STRIDE);
+    blend_forward(y, kept, z, &(real){(real)0.3}, NULL, ROWS, WIDTH, STRIDE);
     for (size_t row = 0; row < ROWS; row++)
         for (size_t i = 0; i < WIDTH; i++) {
             double own = (double)x[row * STRIDE + i], other = (double)z[row * WIDTH + i];
@@ -255,6 +255,17 @@ TEST(a_blend_has_a_share_of_both)
                                     near * 10);
             ck_assert(kept[row * WIDTH + i] == x[row * STRIDE + i]);
         }
+    real g[ROWS * WIDTH];
+    draw(g, COUNT(g), 3);
+    memcpy(y, x, sizeof y);
+    blend_forward(y, kept, z, NULL, g, ROWS, WIDTH, STRIDE);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        size_t at = i / WIDTH * STRIDE + i % WIDTH;
+        double share = 1 / (1 + exp(-(double)g[i]));
+        ck_assert_double_eq_tol((double)y[at],
+                                (1 - share) * (double)x[at] + share * (double)z[i], near * 10);
+        ck_assert(kept[i] == x[at]);
+    }
 }
 
 /* --- in the model --- */

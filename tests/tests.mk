@@ -72,8 +72,9 @@ $(BUILD)/blas-$(1): $(BUILD)/$(1)/tests/blas/blas.o $(BUILD)/$(1)/liblinnet.a
 endef
 $(foreach real,float double,$(eval $(call blas_rule,$(real))))
 
-# Inputs and outputs of the attention kinds, for check_kinds.py.
-$(BUILD)/interop-cases: $(BUILD)/double/tests/interop/cases.o $(BUILD)/double/tests/attention_case.o $(BUILD)/double/liblinnet.a
+# Inputs and outputs of the attention kinds, for check_kinds.py and check_layers.py.
+CASES = interop/cases attention_case rig support
+$(BUILD)/interop-cases: $(CASES:%=$(BUILD)/double/tests/%.o) $(BUILD)/double/liblinnet.a
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_) $(LDFLAGS_) $^ -o $@ $(LIBS) $(shell $(PKG_CONFIG) --libs check)
 

@@ -109,13 +109,16 @@ static void print_kind(const AttentionKind *kind, const Options *options)
 /* The layer that --attn NAME gives, as the row of the kind describes it. */
 static void print_layer(const AttentionKind *kind)
 {
-    const char *gate = kind->parts.out_gate.form == GATE_SIGMOID ? "sigmoid" : "SiLU";
+    const char *gate = kind->parts.out_gate.form == GATE_SIGMOID ? " with sigmoid"
+                       : kind->parts.out_gate.form == GATE_SILU  ? " with SiLU"
+                                                                 : "";
     const struct {
         bool has;
         const char *what;
     } parts[] = {
         {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
         {kind->knows_positions, "no position encoding"},
+        {kind->parts.token_shift, "token shift with learned shares for every projection"},
         {kind->parts.shares_keys, "queries and keys shared by all heads"},
         {kind->parts.convolution && !kind->parts.convolution_bias,
          "convolution of queries, keys and values with SiLU"},
@@ -123,12 +126,16 @@ static void print_layer(const AttentionKind *kind)
          "convolution of queries, keys and values with a bias and SiLU"},
         {kind->parts.keeps_lengths, "never QK-norm"},
         {!kind->parts.keeps_lengths, "QK-norm with --qk-norm, the default"},
-        {kind->gates.count && kind->gates.rank, "gates by a low-rank layer"},
-        {kind->gates.count && !kind->gates.rank, "gates by a linear layer"},
-        {kind->rates.count && kind->rates.rank, "rates by another low-rank layer"},
-        {kind->rates.count && !kind->rates.rank, "rates by another linear layer"},
-        {kind->parts.norm && !kind->parts.norms_all_heads, "RMSNorm of each head"},
+        {kind->gates.count && kind->gates.low.rank, "gates by a low-rank layer"},
+        {kind->gates.count && !kind->gates.low.rank, "gates by a linear layer"},
+        {kind->rates.count && kind->rates.low.rank, "rates by another low-rank layer"},
+        {kind->rates.count && !kind->rates.low.rank, "rates by another linear layer"},
+        {kind->parts.value_mix.count, "value residual by another low-rank layer"},
+        {kind->parts.norm && kind->parts.group_norm, "GroupNorm: LayerNorm of each head"},
+        {kind->parts.norm && !kind->parts.group_norm && !kind->parts.norms_all_heads,
+         "RMSNorm of each head"},
         {kind->parts.norm && kind->parts.norms_all_heads, "RMSNorm of all heads together"},
+        {kind->parts.has_bonus, "bonus: the position's own value, added behind the norm"},
     };
     printf("\n%14s%s\n", "", kind->source ? kind->source : "linnet's own");
     if (kind->parts.keys.most)
@@ -143,8 +150,8 @@ static void print_layer(const AttentionKind *kind)
         if (parts[i].has)
             printf("%14s%s\n", "", parts[i].what);
     if (kind->parts.gate)
-        printf("%14soutput gate with %s%s%s\n", "", gate,
-               kind->parts.out_gate.rank ? ", by a low-rank layer" : "",
+        printf("%14soutput gate%s%s%s\n", "", gate,
+               kind->parts.out_gate.low.rank ? ", by a low-rank layer" : "",
                kind->parts.gates_first ? ", before the norm" : "");
 }
 

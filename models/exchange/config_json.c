@@ -81,13 +81,13 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
                               : config->convolution == CONVOLUTION_RESIDUAL ? "residual"
                               : head.parts->plain_convolution               ? "plain"
                                                                             : "silu";
-    const char *gate = !gated                                      ? "no"
-                       : head.parts->out_gate.form == GATE_SIGMOID ? "sigmoid"
-                                                                   : "silu";
+    static const char *const forms[] = {"silu", "sigmoid", "plain"}; /* GateForm */
+    const char *gate = gated ? forms[head.parts->out_gate.form] : "no";
     json_t *tree = json_pack("{s:s, s:s, s:b, s:b, s:s, s:b}", "attn", kind->name, "conv",
                              convolution, "qk-norm", config_norms_queries(config, layer),
                              "head-norm", config_norms_heads(config, layer), "out-gate", gate,
                              "out-gate-bias", head.parts->out_gate.bias);
+    const bool mixes = config_mixes_values(config, layer);
     const struct {
         const char *name;
         size_t value;
@@ -97,17 +97,23 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
         {"value-width", head.value_width},
         {"copies", head.copies},
         {"gates", head.gates_stride / config->heads},
-        {"gate-rank", attention_rank(kind->gates.rank, &head)},
+        {"gate-rank", attention_rank(&kind->gates.low, &head)},
+        {"mix-gates",
+         mixes ? attention_gate_count(&head.parts->value_mix, &head) / config->heads : 0},
+        {"mix-gate-rank", attention_rank(&head.parts->value_mix.low, &head)},
         {"rates", head.rates_stride / config->heads},
-        {"rate-rank", attention_rank(kind->rates.rank, &head)},
-        {"out-gate-rank", attention_rank(head.parts->out_gate.rank, &head)},
+        {"rate-rank", attention_rank(&kind->rates.low, &head)},
+        {"out-gate-rank", attention_rank(&head.parts->out_gate.low, &head)},
         {"own", attention_param_count(kind, &sizes) / config->heads},
     };
     json_object_set_new(tree, "norms-all-heads", json_boolean(head.parts->norms_all_heads));
     json_object_set_new(tree, "conv-bias", json_boolean(head.parts->convolution_bias));
+    json_object_set_new(tree, "group-norm", json_boolean(head.parts->group_norm));
+    json_object_set_new(tree, "bonus", json_boolean(head.parts->has_bonus));
+    json_object_set_new(tree, "token-shift", json_boolean(head.parts->token_shift != NULL));
     json_object_set_new(tree, "gates-first", json_boolean(head.parts->gates_first));
     json_object_set_new(tree, "rotates", json_boolean(config_rotates(config, layer)));
-    json_object_set_new(tree, "gate-tanh", json_boolean(kind->gates.tanh));
+    json_object_set_new(tree, "gate-tanh", json_boolean(kind->gates.low.form == LOW_RANK_TANH));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         json_object_set_new(tree, numbers[i].name, json_count(numbers[i].value));
     return tree;

@@ -459,10 +459,17 @@ def rwkv7(q, k, v, h):
     """The lookup reads the state before its decay: m is k times parameters, of length 1, and
     S_i = w S_(i-1) - (a m)^T (m S_(i-1)) + (k (1 + (a - 1) c))^T v"""
     w, a = h.gates.sigmoid(), h.rates.sigmoid()
-    of_m, c = h.own[:, None].chunk(2, -1)
+    of_m, c, _ = h.own[:, None].chunk(3, -1)
     keep, k = (-w / math.sqrt(math.e)).exp(), h.rotate(k)
     m = unit(k * of_m)
     return recurrence(h.rotate(q), k * (1 + (a - 1) * c), v, keep, m / keep, a * m)
+
+
+def rwkv7_bonus(q, k, v, h):
+    """What a position reads of its own pair, with weights p of features: (q . p (k (1 + (a - 1) c))) v"""
+    _, c, p = h.own[:, None].chunk(3, -1)
+    written = h.rotate(k) * (1 + (h.rates.sigmoid() - 1) * c)
+    return (h.rotate(q) * p * written).sum(-1, keepdim=True) * v
 
 
 KINDS = {
@@ -500,6 +507,9 @@ KINDS = {
     "gdn2": gdn2,
     "rwkv7": rwkv7,
 }
+
+# Outputs of kinds that are added behind the norm.
+BONUSES = {"rwkv7": rwkv7_bonus}
 
 
 # --- layers ---
@@ -602,8 +612,16 @@ class Attention(nn.Module):
         self.rate_in, self.rate = low_rank(width, layer["rate-rank"], layer["rates"] * heads)
         self.own = parameter(heads, own) if own else None
         self.norm = Weight(values) if layer["head-norm"] else None
+        if self.norm and layer["group-norm"]:
+            self.norm.bias = parameter(values)
         self.qk_norm = Weight(2 * self.key_heads) if layer["qk-norm"] else None
-        self.value_mix = parameter(1) if self.settings["value-residual"] and index > 0 else None
+        self.mix_gate_in, self.mix_gate = low_rank(
+            width, layer["mix-gate-rank"], layer["mix-gates"] * heads
+        )
+        mixes = self.settings["value-residual"] and index > 0 and not self.mix_gate
+        self.value_mix = parameter(1) if mixes else None
+        shares = 6 if layer["out-gate"] != "no" else 5
+        self.token_shift = parameter(shares, width) if layer["token-shift"] else None
         outputs = values if layer["out-gate"] != "no" else 0
         self.out_gate_in, self.out_gate = low_rank(
             width, layer["out-gate-rank"], outputs, layer["out-gate-bias"]
@@ -622,32 +640,53 @@ class Attention(nn.Module):
             return self.split(x, heads)
         return x.unflatten(-1, (self.copies, self.heads, -1)).permute(0, 3, 2, 1, 4)
 
-    def gates(self, u):
+    def inputs(self, u):
+        """What queries, keys, values, gates, rates and output gate are computed from: u, or with a
+        token shift their mixes of u and the u before."""
+        if self.token_shift is None:
+            return [u] * 6
+        before = F.pad(u, (0, 0, 1, 0))[:, :-1]
+        return [u + share * (before - u) for share in self.token_shift] + [u]
+
+    def project(self, inputs):
+        """Queries, keys and values side by side."""
+        if self.token_shift is None:
+            return self.c_attn(inputs[0])
+        return torch.cat([self.c_attn(x).split(self.widths, -1)[i] for i, x in enumerate(inputs[:3])], -1)
+
+    def gate_of_output(self, u):
+        """f(z), 1 without a gate; a plain gate has its sigmoid in front of the second layer."""
+        if self.out_gate is None:
+            return 1
+        low = u if self.out_gate_in is None else self.out_gate_in(u)
+        if self.layer["out-gate"] == "plain":
+            return self.out_gate(low.sigmoid())
+        return {"sigmoid": torch.sigmoid, "silu": F.silu}[self.layer["out-gate"]](self.out_gate(low))
+
+    def gates(self, u, u_rates):
         """The gates, and the rates."""
         low = u if self.gate_in is None else self.gate_in(u)
         gates = self.gate and self.split(self.gate(low.tanh() if self.layer["gate-tanh"] else low))
-        low = u if self.rate_in is None else self.rate_in(u)
+        low = u_rates if self.rate_in is None else self.rate_in(u_rates)
         return wide(gates), wide(self.rate and self.split(self.rate(low)))
 
-    def norm_and_gate(self, y, u):
+    def norm_and_gate(self, y, bonus, gate):
         """Of heads y (B, T, H, D), as (B, T, H D): a norm of each, or of all together, and the output
         gate, behind the norm or before it."""
-        if self.out_gate is None:
-            gate = 1
-        else:
-            z = self.out_gate(u if self.out_gate_in is None else self.out_gate_in(u))
-            gate = z.sigmoid() if self.layer["out-gate"] == "sigmoid" else F.silu(z)
         if self.norm is None:
-            return y.flatten(2) * gate
+            return (y.flatten(2) + bonus) * gate
+        if self.layer["group-norm"]:
+            n = F.layer_norm(y, y.shape[-1:], eps=EPSILON * y.shape[-1]).flatten(2)
+            return (n * self.norm.weight + self.norm.bias + bonus) * gate
         if not self.layer["norms-all-heads"]:
-            return rms_norm(y).flatten(2) * self.norm.weight * gate
+            return (rms_norm(y).flatten(2) * self.norm.weight + bonus) * gate
         if self.layer["gates-first"]:
             return rms_norm(y.flatten(2) * gate) * self.norm.weight
         return rms_norm(y.flatten(2)) * self.norm.weight * gate
 
-    def around(self, u):
+    def around(self, u, u_rates):
         positions = torch.arange(u.shape[1], device=u.device)
-        gates, rates = self.gates(u)
+        gates, rates = self.gates(u, u_rates)
         return Heads(
             settings=self.settings,
             rotates=self.layer["rotates"],
@@ -661,7 +700,8 @@ class Attention(nn.Module):
 
     def forward(self, u, first_v):
         """Returns the output, and the values of the first layer."""
-        qkv = self.c_attn(u)
+        inputs = self.inputs(u)
+        qkv = self.project(inputs)
         if self.conv is not None:
             qkv = self.conv(qkv)
         q, k, v = qkv.split(self.widths, -1)
@@ -672,11 +712,17 @@ class Attention(nn.Module):
         if self.value_mix is not None:
             last = (1 - self.value_mix) * last + self.value_mix * first_v
             v = last if self.copies == 1 else torch.cat([v[:, :, :-1], last[:, :, None]], 2)
+        if self.mix_gate is not None:
+            share = self.split(self.mix_gate(self.mix_gate_in(inputs[2]))).sigmoid()
+            v = v + share * (first_v - v)
         if self.qk_norm is not None:
             q_gain, k_gain = self.qk_norm.weight.view(2, self.key_heads, 1, 1)
             q, k = q_gain * rms_norm(q), k_gain * rms_norm(k)
-        y = self.kind(*(wide(x) for x in (q, k, v)), self.around(u)).to(u)
-        y = self.norm_and_gate(y.transpose(1, 2), u)
+        of_kind = (*(wide(x) for x in (q, k, v)), self.around(*inputs[3:5]))
+        y, bonus = self.kind(*of_kind).to(u).transpose(1, 2), 0
+        if self.layer["bonus"]:
+            bonus = BONUSES[self.layer["attn"]](*of_kind).to(u).transpose(1, 2).flatten(2)
+        y = self.norm_and_gate(y, bonus, self.gate_of_output(inputs[5]))
         if self.head_gate is not None:
             factors = 2 * (u[..., : self.channels] @ self.head_gate.weight).sigmoid()
             y = (y.unflatten(-1, (self.heads, -1)) * factors[..., None]).flatten(2)

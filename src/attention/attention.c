@@ -17,14 +17,14 @@ size_t attention_width(WidthShare share, size_t dim)
     return share.most && share.most < width ? share.most : width;
 }
 
-size_t attention_rank(size_t rank, const AttentionHead *head)
+size_t attention_rank(const LowRank *low, const AttentionHead *head)
 {
-    return rank == RANK_OF_HEAD ? head->value_width : rank;
+    return low->rank ? low->rank(head) : 0;
 }
 
-static size_t gate_count(const GateLayer *layer, const AttentionHead *head)
+size_t attention_gate_count(const GateLayer *layer, const AttentionHead *head)
 {
-    return layer->count ? layer->count(head) : 0;
+    return layer->count ? head->heads * layer->count(head) : 0;
 }
 
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
@@ -52,8 +52,8 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
     head.key_heads = parts->shares_keys ? 1 : sizes->heads;
     head.stride = head.key_heads * (1 + head.copies) * width +
                   sizes->heads * head.copies * value_width;
-    head.gates_stride = sizes->heads * gate_count(&kind->gates, &head);
-    head.rates_stride = sizes->heads * gate_count(&kind->rates, &head);
+    head.gates_stride = attention_gate_count(&kind->gates, &head);
+    head.rates_stride = attention_gate_count(&kind->rates, &head);
     return head;
 }
 
@@ -70,6 +70,8 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
     rows.k += in;
     rows.v += in;
     rows.out += out;
+    if (data->bonus)
+        rows.bonus += out;
     if (data->gates)
         rows.gates += first * head->gates_stride;
     if (data->rates)
@@ -80,6 +82,8 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
     rows.dk += in;
     rows.dv += in;
     rows.dout += out;
+    if (data->dbonus)
+        rows.dbonus += out;
     if (data->dgates)
         rows.dgates += first * head->gates_stride;
     if (data->drates)
@@ -222,6 +226,8 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
                           .v = batch->qkv + v,
                           .out = batch->out + out,
                           .scratch = batch->scratch + worker * job->each.scratch};
+    if (batch->bonus)
+        data.bonus = batch->bonus + out;
     if (job->gates_each)
         data.gates = batch->gates + gates;
     if (job->rates_each)
@@ -235,6 +241,8 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     if (!batch->dqkv)
         return data;
     data.dout = batch->dout + out;
+    if (batch->dbonus)
+        data.dbonus = batch->dbonus + out;
     data.dq = batch->dqkv + q;
     data.dk = batch->dqkv + k;
     data.dv = batch->dqkv + v;

@@ -64,13 +64,17 @@ typedef struct AttentionData {
     const real *rates;  /* (T, kind->rates.count): and of another */
     const real *params; /* (kind->param_count) of the head */
     real *out;          /* (T, Dv) read by backward */
-    real *saved;        /* (memory.saved) what forward saves for backward */
-    real *scratch;      /* (memory.scratch) */
+    /* (T, Dv) with head->parts->has_bonus, rows as those of out: what a position itself adds to
+     * its normed output. Forward writes it; or NULL. */
+    real *bonus;
+    real *saved;   /* (memory.saved) what forward saves for backward */
+    real *scratch; /* (memory.scratch) */
     /* (memory.state) The state before the first position, replaced by the one after the last;
      * or NULL. */
     real *carry;
     /* backward only, NULL in forward: all are overwritten, except dparams, which accumulate */
     const real *dout;                               /* (T, Dv) */
+    const real *dbonus;                             /* (T, Dv) or NULL */
     real *dq, *dk, *dv, *dgates, *drates, *dparams; /* as q, k, v, gates, rates and params */
 } AttentionData;
 
@@ -100,27 +104,36 @@ typedef struct AttentionEngine {
     const struct Recurrence *recurrence; /* of the chunkwise form */
 } AttentionEngine;
 
+/* A low rank: f(u W_low) W in place of u W, where the bottleneck u W_low is that of all heads.
+ */
+typedef enum LowRankForm { LOW_RANK_PLAIN, LOW_RANK_TANH, LOW_RANK_SIGMOID } LowRankForm;
+
+typedef struct LowRank {
+    size_t (*rank)(const AttentionHead *head); /* NULL: there is no bottleneck */
+    LowRankForm form;                          /* f */
+} LowRank;
+
 /* Numbers per position and head that a linear layer computes from the input of the attention
- * layer, directly or with a low rank: through a bottleneck that all heads share. */
+ * layer. */
 typedef struct GateLayer {
     size_t (*count)(
         const AttentionHead *head); /* of the numbers; NULL: there is no such layer */
-    size_t rank;                    /* of the bottleneck; 0: none */
-    bool tanh;                      /* behind the bottleneck */
+    LowRank low;
     /* Initial biases; NULL: 0. */
     void (*start)(real *bias, const AttentionHead *head, RandomKey key);
 } GateLayer;
 
-/* A rank that is the width of a head's values. */
-#define RANK_OF_HEAD SIZE_MAX
-
-/* The output gate, a linear layer whose outputs z multiply the heads' as silu(z) or sigmoid(z).
- */
+/* The output gate, a linear layer whose outputs z multiply the heads' as silu(z), sigmoid(z) or
+ * z. */
 typedef struct OutGate {
     GateForm form;
-    size_t rank; /* of a bottleneck; 0: none */
+    LowRank low;
     bool bias;
 } OutGate;
+
+/* What the layers that compute queries, keys, values, gates, rates and the output gate read,
+ * in kinds with a token shift: each its own mix of a position and the one before. */
+enum { SHIFT_Q, SHIFT_K, SHIFT_V, SHIFT_GATES, SHIFT_RATES, SHIFT_Z, SHIFTS };
 
 /* A width as a share of the head dimension C / H, or all of it if there are no parts; and its
  * most, unless that is 0. */
@@ -137,7 +150,16 @@ struct LayerParts {
     bool keeps_lengths;   /* of queries and keys, which QK-norm would take away: it has none */
     bool norms_all_heads; /* together: the head norm is one of the whole width */
     bool gates_first;     /* the output gate, before that norm */
+    bool group_norm;      /* the head norm is a LayerNorm of each head (GroupNorm), whose */
+    double norm_power;    /* gains start at ((layer + 1) / layers)^norm_power */
+    bool has_bonus;       /* it has an output that is added behind the norm of each head */
     OutGate out_gate;
+    /* A share for each feature of the values: how much of the first layer's is mixed in. Layers
+     * of a kind without it have one share for all, with --value-residual. */
+    GateLayer value_mix;
+    /* (SHIFTS) Token shift: the share of the position before starts at
+     * 1 - (c / C)^(p (1 - layer / layers)) in feature c, with these p; NULL: none. */
+    const double *token_shift;
     WidthShare keys, values; /* D and Dv */
     bool shares_keys;        /* and queries: all heads have the same */
 };
@@ -224,8 +246,9 @@ typedef struct AttentionSizes {
  * it, rounded up to an even number, with which RoPE works. */
 size_t attention_width(WidthShare share, size_t dim);
 
-/* The rank of a gate's bottleneck. */
-size_t attention_rank(size_t rank, const AttentionHead *head);
+/* The rank of a bottleneck, 0 if there is none; and the numbers of all heads. */
+size_t attention_rank(const LowRank *low, const AttentionHead *head);
+size_t attention_gate_count(const GateLayer *layer, const AttentionHead *head);
 
 /* The head at an index. */
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
@@ -249,17 +272,19 @@ typedef struct AttentionBatch {
     const real *rates;  /* (B*T, head.rates_stride) */
     const real *params; /* (attention_param_count) */
     real *out;          /* (B*T, head.out_stride) */
+    real *bonus;        /* (B*T, head.out_stride) or NULL */
     real *saved;        /* (attention_memory.saved) */
     real *scratch;      /* (attention_memory.scratch) */
     /* (attention_memory.state) Decoding states, or states carried between windows; NULL:
      * windows start from zero. */
     real *states;
-    const real *dout; /* (B*T, head.out_stride) */
-    real *dqkv;       /* (B*T, head.stride) */
-    real *dgates;     /* (B*T, head.gates_stride) */
-    real *drates;     /* (B*T, head.rates_stride) */
-    real *dparams;    /* (attention_param_count) accumulates */
-    real *dheads;     /* (attention_dheads_reals) */
+    const real *dout;   /* (B*T, head.out_stride) */
+    const real *dbonus; /* (B*T, head.out_stride) or NULL */
+    real *dqkv;         /* (B*T, head.stride) */
+    real *dgates;       /* (B*T, head.gates_stride) */
+    real *drates;       /* (B*T, head.rates_stride) */
+    real *dparams;      /* (attention_param_count) accumulates */
+    real *dheads;       /* (attention_dheads_reals) */
 } AttentionBatch;
 
 void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,

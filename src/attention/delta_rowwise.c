@@ -7,24 +7,10 @@
  * Kimi delta attention (KDA, Kimi team 2025) has one rate b = w = sigmoid(gate) for all
  * features. Gated DeltaNet-2 has a sigmoid gate for each feature of the key, b, for what is
  * erased, and one for each feature of the value, w, for what is written. With
- * --negative-eigenvalues b is twice the sigmoid.
- *
- * RWKV-7 (Peng et al. 2025): the delta rule with a decay for every feature, where what is
- * looked up, removed and written have keys of their own,
- *
- *   S_i = w_i S_(i-1) - (a_i h_i)^T (h_i S_(i-1)) + (k_i (1 + (a_i - 1) c))^T v_i
- *   o_i = q_i S_i,    h_i = (k_i m) / |k_i m|
- *   w_i = exp(-sigmoid(gate) / sqrt(e)),    a_i = sigmoid(gate')
- *
- * w multiplies the rows of the state; gates, a, and the parameters m and c of the head have a
- * number for each feature. The lookup reads the state before its decay, so it is
- * (h_i / w_i) S' with the decayed state S'. Neither the token shift, for which there is the
- * short convolution, nor the term of the own position, (q . r k) v, is part of the kind. */
+ * --negative-eigenvalues b is twice the sigmoid. */
 #include "src/attention/rows.h"
 #include "src/attention/rowwise.h"
 #include "src/attention/timestep.h"
-
-/* --- kda and gdn2 --- */
 
 /* The rates of a position: one, or D of erasing and Dv of writing. */
 typedef struct Rates {
@@ -136,6 +122,11 @@ static size_t one_per_feature(const AttentionHead *head)
     return head->width;
 }
 
+static size_t width_of_values(const AttentionHead *head)
+{
+    return head->value_width;
+}
+
 /* Step sizes differ by feature. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
@@ -158,12 +149,12 @@ const AttentionKind attention_kda = {
     .parts.convolution = true,
     .parts.norm = true,
     .parts.gate = true,
-    .gates = {one_per_feature, .rank = RANK_OF_HEAD, .start = start_gates},
+    .gates = {one_per_feature, {.rank = width_of_values}, start_gates},
     .rates = {.count = rates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params_from_one,
     .parts.keeps_lengths = true,
-    .parts.out_gate = {GATE_SIGMOID, RANK_OF_HEAD, .bias = true},
+    .parts.out_gate = {GATE_SIGMOID, {.rank = width_of_values}, .bias = true},
     .form = 1,
     .changed = "its rates come from a layer of their own (since 0.2)",
     .engine = &rowwise_engine,
@@ -183,125 +174,14 @@ const AttentionKind attention_gdn2 = {
     .parts.convolution = true,
     .parts.norm = true,
     .parts.gate = true,
-    .gates = {one_per_feature, .rank = RANK_OF_HEAD, .start = start_gates},
+    .gates = {one_per_feature, {.rank = width_of_values}, start_gates},
     .rates = {.count = rates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params_from_one,
     .parts.keeps_lengths = true,
-    .parts.out_gate = {GATE_SIGMOID, RANK_OF_HEAD, .bias = true},
+    .parts.out_gate = {GATE_SIGMOID, {.rank = width_of_values}, .bias = true},
     .form = 1,
     .changed = "its rates come from a layer of their own (since 0.2)",
     .engine = &rowwise_engine,
     .detail = &rule,
-};
-
-/* --- rwkv7 --- */
-
-#define FASTEST ((real)0.6065306597126334) /* 1 / sqrt(e) */
-
-/* The parameters of the head are m, then c. */
-
-/* h, and 1 / |k m|; `to` holds k m in between. */
-static real look_up(real *restrict to, const AttentionData *data, const AttentionHead *head)
-{
-    const real *m = data->params;
-    for (size_t j = 0; j < head->width; j++)
-        to[j] = data->k[j] * m[j];
-    return row_unit(to, head->width);
-}
-
-static void rwkv7_load(const RowwiseRow *row, const AttentionData *data,
-                       const AttentionHead *head)
-{
-    const real *w = data->gates, *a = data->rates;
-    const real *c = data->params + head->width;
-    real unit = look_up(row->find, data, head);
-#pragma omp simd
-    for (size_t j = 0; j < head->width; j++) {
-        real h = unit * row->find[j], rate = vector_sigmoid(a[j]);
-        row->g[j] = -FASTEST * vector_sigmoid(w[j]);
-        row->q[j] = data->q[j];
-        row->k[j] = data->k[j] * (1 + (rate - 1) * c[j]);
-        row->find[j] = h * vector_exp(-row->g[j]);
-        row->erase[j] = rate * h;
-    }
-}
-
-/* Leaves dh in find. */
-static void rwkv7_rates_backward(const RowwiseRow *d, const AttentionData *data,
-                                 const AttentionHead *head, const real *restrict km, real unit)
-{
-    size_t width = head->width;
-    const real *w = data->gates, *a = data->rates, *c = data->params + head->width;
-    real *restrict dw = data->dgates, *restrict da = data->drates;
-    real *restrict dc = data->dparams + width;
-#pragma omp simd
-    for (size_t j = 0; j < width; j++) {
-        real decay = vector_sigmoid(w[j]), rate = vector_sigmoid(a[j]), h = unit * km[j];
-        real find = vector_exp(FASTEST * decay) * d->find[j], dk = d->k[j] * data->k[j];
-        dw[j] = -FASTEST * (d->g[j] - find * h) * decay * (1 - decay);
-        da[j] = (d->erase[j] * h + dk * c[j]) * rate * (1 - rate);
-        dc[j] += dk * (rate - 1);
-        d->k[j] *= 1 + (rate - 1) * c[j];
-        d->find[j] = find + rate * d->erase[j];
-    }
-}
-
-static void rwkv7_backward(const RowwiseRow *d, const AttentionData *data,
-                           const AttentionHead *head)
-{
-    size_t width = head->width;
-    const real *m = data->params;
-    real *restrict km = d->room, unit = look_up(km, data, head);
-    rwkv7_rates_backward(d, data, head, km, unit);
-    row_unit_backward(d->find, km, unit, width);
-    for (size_t j = 0; j < width; j++) {
-        d->k[j] += m[j] * d->find[j];
-        data->dparams[j] += data->k[j] * d->find[j];
-    }
-}
-
-static size_t two_per_feature(const AttentionHead *head)
-{
-    return 2 * head->width;
-}
-
-/* Half-lives of 6 to 760 positions over the features. */
-static void start_rwkv7_gates(real *bias, const AttentionHead *head, RandomKey key)
-{
-    (void)key;
-    for (size_t j = 0; j < head->width; j++)
-        bias[j] = (real)(5 * ((double)j + 0.5) / (double)head->width - 6.5);
-}
-
-static void start_params(real *params, const AttentionHead *head, RandomKey key)
-{
-    (void)key;
-    for (size_t j = 0; j < 2 * head->width; j++)
-        params[j] = j < head->width ? (real)0.85 : 1;
-}
-
-const AttentionKind attention_rwkv7 = {
-    .name = "rwkv7",
-    .source = "Peng et al. 2025, arXiv 2503.14456",
-    .help = "RWKV-7: the delta rule with a decay per feature, and keys of its own for erasing",
-    .cost = "D^2",
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
-    .knows_positions = true,
-    .parts.convolution = true,
-    .parts.norm = true,
-    .parts.gate = true,
-    .gates = {one_per_feature, .rank = 32, .tanh = true, .start = start_rwkv7_gates},
-    .rates = {one_per_feature, .rank = 32},
-    .param_count = two_per_feature,
-    .start_params = start_params,
-    .parts.keeps_lengths = true,
-    .form = 1,
-    .changed = "decays and rates come from two low-rank layers (since 0.2)",
-    .engine = &rowwise_engine,
-    .detail = &(const RowwiseRule){.erases = true,
-                                   .erase_key = true,
-                                   .load = rwkv7_load,
-                                   .backward = rwkv7_backward},
 };

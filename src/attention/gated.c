@@ -118,13 +118,19 @@ static size_t gates_per_feature(const AttentionHead *head)
     return head->width;
 }
 
+static size_t sixteen(const AttentionHead *head)
+{
+    (void)head;
+    return 16;
+}
+
 const AttentionKind attention_gla = {
     .name = "gla",
     .source = "Yang et al. 2023, arXiv 2312.06635",
     .help = "GLA: gated linear attention with a data-dependent decay per feature",
     .cost = "D^2",
     .parts.gate = true,
-    .gates = {gates_per_feature, .rank = 16},
+    .gates = {gates_per_feature, .low = {.rank = sixteen}},
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .knows_positions = true,

@@ -24,7 +24,7 @@ static const struct {
      {&attention_retention, &attention_gated, &attention_mamba2, &attention_mamba3,
       &attention_gla, &attention_hgrn2}},
     {"Delta rule: a recurrent state whose entries are replaced",
-     /* delta.c: one decay per head; delta_rowwise.c: from kda on, one per feature */
+     /* delta.c: one decay per head; delta_rowwise.c: kda, gdn2; rwkv7.c */
      {&attention_delta, &attention_gated_delta, &attention_comba, &attention_deltaproduct,
       &attention_kda, &attention_gdn2, &attention_rwkv7}},
 };

@@ -284,6 +284,12 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
         bias[i] = i == 0 ? timestep_bias(random_uniform(key, head->index)) : 0;
 }
 
+static size_t thirty_two(const AttentionHead *head)
+{
+    (void)head;
+    return 32;
+}
+
 static size_t two_parameters(const AttentionHead *head)
 {
     (void)head;
@@ -333,7 +339,7 @@ const AttentionKind attention_mamba3 = {
     .cost = "D^2",
     .knows_positions = true,
     .parts.gate = true,
-    .gates = {decay_gates, .rank = 32, .start = start_gates},
+    .gates = {decay_gates, {.rank = thirty_two}, start_gates},
     .param_count = two_parameters,
     .start_params = start_params,
     .finite_state = true,

@@ -1,7 +1,7 @@
 /* Decays exp(-A softplus(gate)), as in Mamba-2 (Dao and Gu 2024): softplus(gate) acts as a step
  * size in time. A > 0 is a parameter of the head, stored as its logarithm. Biases of the gates
- * start such that step sizes are log-uniform between 0.001 and 0.1, and A uniform between 0 or 1
- * and 16. */
+ * start such that step sizes are log-uniform between 0.001 and 0.1, and A uniform between 0 or
+ * 1 and 16. */
 #ifndef LINNET_TIMESTEP_H
 #define LINNET_TIMESTEP_H
 

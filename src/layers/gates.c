@@ -9,10 +9,11 @@
 #define BLEND_TILES ((size_t)64) /* at most; each has its own partial sum of dm */
 
 typedef struct BlendJob {
-    real *x, *dx;         /* (rows, width), rows `stride` apart */
-    real *keep, *dz;      /* (rows, width) */
-    const real *kept, *z; /* (rows, width) */
-    real m, dm[BLEND_TILES];
+    real *x, *dx;                 /* (rows, width), rows `stride` apart */
+    real *keep, *dz, *dgates;     /* (rows, width) */
+    const real *kept, *z, *gates; /* (rows, width) */
+    const real *m;                /* (1) */
+    real dm[BLEND_TILES];
     size_t rows, width, stride, tile_rows;
 } BlendJob;
 
@@ -22,20 +23,23 @@ static void blend_row(const void *context, size_t row)
     real *restrict x = job->x + row * job->stride;
     real *restrict keep = job->keep + row * job->width;
     const real *z = job->z + row * job->width;
+    const real *gates = job->gates ? job->gates + row * job->width : NULL;
     for (size_t i = 0; i < job->width; i++) {
+        real m = gates ? vector_sigmoid(gates[i]) : *job->m;
         keep[i] = x[i];
-        x[i] = (1 - job->m) * x[i] + job->m * z[i];
+        x[i] = (1 - m) * x[i] + m * z[i];
     }
 }
 
-void blend_forward(real *x, real *kept, const real *z, real m, size_t rows, size_t width,
-                   size_t stride)
+void blend_forward(real *x, real *kept, const real *z, const real *m, const real *gates,
+                   size_t rows, size_t width, size_t stride)
 {
-    BlendJob job = {.x = x, .keep = kept, .z = z, .m = m, .width = width, .stride = stride};
+    BlendJob job = {
+        .x = x, .keep = kept, .z = z, .m = m, .gates = gates, .width = width, .stride = stride};
     team_run_rows(rows, TEAM_ROWS, blend_row, &job);
 }
 
-/* dz += m dy,  dx = (1 - m) dy,  dm += dy . (z - x) */
+/* dz += m dy,  dx = (1 - m) dy,  dm += dy . (z - x),  dgate = dy (z - x) m (1 - m) */
 static void blend_tile_backward(void *context, size_t tile, size_t worker)
 {
     (void)worker;
@@ -45,31 +49,37 @@ static void blend_tile_backward(void *context, size_t tile, size_t worker)
     real sum = 0;
     for (size_t row = first; row < end; row++) {
         real *restrict dx = job->dx + row * job->stride, *restrict dz = job->dz + row * width;
-        sum += vector_dot(dx, job->z + row * width, width) -
-               vector_dot(dx, job->kept + row * width, width);
+        const real *kept = job->kept + row * width, *z = job->z + row * width;
+        real *gates = job->gates ? job->dgates + row * width : NULL;
+        sum += vector_dot(dx, z, width) - vector_dot(dx, kept, width);
         for (size_t i = 0; i < width; i++) {
-            dz[i] += job->m * dx[i];
-            dx[i] *= 1 - job->m;
+            real m = gates ? vector_sigmoid(job->gates[row * width + i]) : *job->m;
+            if (gates)
+                gates[i] = dx[i] * (z[i] - kept[i]) * m * (1 - m);
+            dz[i] += m * dx[i];
+            dx[i] *= 1 - m;
         }
     }
     job->dm[tile] = sum;
 }
 
-void blend_backward(real *dx, real *dz, real *dm, const real *kept, const real *z, real m,
-                    size_t rows, size_t width, size_t stride)
+void blend_backward(real *dx, real *dz, real *dm, real *dgates, const real *kept, const real *z,
+                    const real *m, const real *gates, size_t rows, size_t width, size_t stride)
 {
     BlendJob job = {.kept = kept,
                     .dx = dx,
                     .dz = dz,
                     .z = z,
                     .m = m,
+                    .gates = gates,
+                    .dgates = dgates,
                     .rows = rows,
                     .width = width,
                     .stride = stride,
                     .tile_rows = team_tiles(rows, BLEND_TILES)};
     size_t tiles = team_tiles(rows, job.tile_rows);
     team_run(tiles, blend_tile_backward, &job);
-    for (size_t tile = 0; tile < tiles; tile++)
+    for (size_t tile = 0; dm && tile < tiles; tile++)
         *dm += job.dm[tile];
 }
 

@@ -5,20 +5,25 @@
 
 #include "src/base/real.h"
 
-/* The value residual interpolates with a learned weight m: y = (1 - m) x + m z. Overwrites x
- * with y, and saves x for the backward pass. */
-void blend_forward(real *x,       /* (rows, width), rows `stride` apart */
-                   real *kept,    /* (rows, width) */
-                   const real *z, /* (rows, width) */
-                   real m, size_t rows, size_t width, size_t stride);
+/* The value residual interpolates with a learned weight m: y = (1 - m) x + m z; or with gates
+ * with one for each number, sigmoid(gate). Overwrites x with y, and saves x for the backward
+ * pass. */
+void blend_forward(real *x,           /* (rows, width), rows `stride` apart */
+                   real *kept,        /* (rows, width) */
+                   const real *z,     /* (rows, width) */
+                   const real *m,     /* (1), or */
+                   const real *gates, /* (rows, width); the other is NULL */
+                   size_t rows, size_t width, size_t stride);
 
-/* dx holds dy on entry. Adds to dz and dm. */
+/* dx holds dy on entry. Adds to dz and dm; writes dgates, which may be gates. */
 void blend_backward(real *dx,         /* (rows, width), rows `stride` apart */
                     real *dz,         /* (rows, width) */
-                    real *dm,         /* (1) */
+                    real *dm,         /* (1) or NULL */
+                    real *dgates,     /* (rows, width) or NULL */
                     const real *kept, /* (rows, width) */
                     const real *z,    /* (rows, width) */
-                    real m, size_t rows, size_t width, size_t stride);
+                    const real *m,    /* as in forward */
+                    const real *gates, size_t rows, size_t width, size_t stride);
 
 /* A gate for each head on the attention output (Qwen3-Next, modded-nanogpt):
  *

@@ -131,15 +131,10 @@ void layernorm_backward(real *dx, bool add, real *dgain, real *dbias, const real
 /* --- of each head --- */
 
 typedef struct HeadJob {
-    real *y, *dx;       /* (rows, heads * width) */
-    real *dgain, *dz;   /* as gain, as z */
-    real *save_r;       /* (rows, heads) */
-    const real *x, *dy; /* (rows, heads * width) */
-    const real *gain;   /* (heads * width), or (heads) of QK-norm */
-    const real *z;      /* (rows, heads * width) */
-    const real *r;      /* (rows, heads) */
-    GateForm form;
-    size_t rows, heads, width, stride;
+    real *y, *dx;           /* (rows, heads * width) */
+    const real *x, *dy;     /* (rows, heads * width) */
+    HeadnormParts parts, d; /* and their gradients */
+    HeadnormSizes sizes;
 } HeadJob;
 
 /* r = 1 / sqrt(mean of x^2 + epsilon) */
@@ -148,43 +143,70 @@ static real inverse_rms(const real *x, size_t width)
     return 1 / (real)sqrt((double)(vector_dot(x, x, width) / (real)width + HEAD_EPSILON));
 }
 
-/* n = x r gain */
-static void norm_forward(real *restrict y, const real *restrict x, const real *restrict gain,
-                         size_t width)
+/* The mean of a head's numbers, 0 for RMSNorm, and r. */
+typedef struct HeadMoments {
+    real mean, r;
+} HeadMoments;
+
+static HeadMoments moments_of(const HeadJob *job, const real *x)
 {
-    real r = inverse_rms(x, width);
-    for (size_t i = 0; i < width; i++)
-        y[i] = x[i] * r * gain[i];
+    const size_t width = job->sizes.width;
+    if (!job->parts.bias)
+        return (HeadMoments){0, inverse_rms(x, width)};
+    real mean = vector_sum(x, width) / (real)width;
+    real variance = mean_square(x, mean, width);
+    return (HeadMoments){mean, 1 / (real)sqrt(variance + HEAD_EPSILON * (real)width)};
+}
+
+/* Writes n; without a gain, where it is x, only with a bonus. Returns the place of n. */
+static const real *norm_forward(const HeadJob *job, size_t row)
+{
+    const size_t width = job->sizes.width, all = job->sizes.heads * width;
+    const real *x = job->x + row * all, *gain = job->parts.gain, *bias = job->parts.bias;
+    const real *bonus = job->parts.bonus ? job->parts.bonus + row * all : NULL;
+    real *restrict y = job->y + row * all;
+    if (!gain && !bonus)
+        return x;
+    for (size_t at = 0; gain && at < all; at += width) {
+        const HeadMoments m = moments_of(job, x + at);
+        for (size_t i = at; i < at + width; i++)
+            y[i] = (x[i] - m.mean) * m.r * gain[i];
+    }
+    for (size_t i = 0; bias && i < all; i++)
+        y[i] += bias[i];
+    for (size_t i = 0; bonus && i < all; i++)
+        y[i] = (gain ? y[i] : x[i]) + bonus[i];
+    return y;
 }
 
 static void headnorm_row(const void *context, size_t row)
 {
     const HeadJob *job = context;
-    size_t width = job->width, all = job->heads * width;
-    const real *x = job->x + row * all, *normed = job->gain ? job->y + row * all : x;
+    const size_t all = job->sizes.heads * job->sizes.width;
+    const real *n = norm_forward(job, row);
     real *y = job->y + row * all;
-    for (size_t at = 0; job->gain && at < all; at += width)
-        norm_forward(y + at, x + at, job->gain + at, width);
-    if (!job->z)
+    if (!job->parts.z)
         return;
-    const real *z = job->z + row * all;
-    if (job->form == GATE_SILU) {
+    const real *z = job->parts.z + row * all;
+    if (job->sizes.form == GATE_SILU) {
 #pragma omp simd
         for (size_t i = 0; i < all; i++)
-            y[i] = normed[i] * silu(z[i]);
+            y[i] = n[i] * silu(z[i]);
+    } else if (job->sizes.form == GATE_SIGMOID) {
+#pragma omp simd
+        for (size_t i = 0; i < all; i++)
+            y[i] = n[i] * vector_sigmoid(z[i]);
     } else {
 #pragma omp simd
         for (size_t i = 0; i < all; i++)
-            y[i] = normed[i] * vector_sigmoid(z[i]);
+            y[i] = n[i] * z[i];
     }
 }
 
-void headnorm_forward(real *y, const real *x, const real *gain, const real *z, GateForm form,
-                      size_t rows, size_t heads, size_t width)
+void headnorm_forward(real *y, const real *x, HeadnormParts parts, HeadnormSizes sizes)
 {
-    HeadJob job = {
-        .y = y, .x = x, .gain = gain, .z = z, .form = form, .heads = heads, .width = width};
-    team_run_rows(rows, TEAM_ROWS, headnorm_row, &job);
+    HeadJob job = {.y = y, .x = x, .parts = parts, .sizes = sizes};
+    team_run_rows(sizes.rows, TEAM_ROWS, headnorm_row, &job);
 }
 
 /* y = n f(z):  dn = dy f(z), and dz = dy n f'(z); a later step multiplies by n. */
@@ -203,74 +225,86 @@ static void gate_backward(real *dn, real *dz, const real *dy, const real *z, Gat
 #pragma omp simd
     for (size_t i = 0; i < width; i++) {
         real gradient = dy[i], gate = z[i];
-        dn[i] = gradient * silu(gate);
-        dz[i] = gradient * silu_slope(gate);
+        dn[i] = gradient * (form == GATE_SILU ? silu(gate) : gate);
+        dz[i] = gradient * (form == GATE_SILU ? silu_slope(gate) : 1);
     }
 }
 
-/* With g = dn gain:  dx = r (g - x r^2 mean(g x)),  dgain += dn x r.  dx holds dn. */
-static void norm_backward(real *restrict dx, real *restrict dgain, const real *restrict x,
-                          const real *restrict gain, real r, size_t width)
+/* With c = x - mean and g = dn gain:  dx = r (g - mean(g) - c r^2 mean(g c)), without mean(g)
+ * for RMSNorm,  dgain += dn c r,  dbias += dn.  dx holds dn. */
+static void norm_backward(real *restrict dx, real *restrict dgain, real *restrict dbias,
+                          const real *restrict x, const real *restrict gain, HeadMoments m,
+                          size_t width)
 {
-    real product = 0;
-#pragma omp simd reduction(+ : product)
+    real product = 0, sum = 0;
+    for (size_t i = 0; dbias && i < width; i++)
+        dbias[i] += dx[i];
+#pragma omp simd reduction(+ : product, sum)
     for (size_t i = 0; i < width; i++) {
-        dgain[i] += dx[i] * x[i] * r;
+        real c = x[i] - m.mean;
+        dgain[i] += dx[i] * c * m.r;
         dx[i] *= gain[i];
-        product += dx[i] * x[i];
+        product += dx[i] * c;
+        sum += dx[i];
     }
-    real share = r * r * product / (real)width;
+    real share = m.r * m.r * product / (real)width, mean = dbias ? sum / (real)width : 0;
     for (size_t i = 0; i < width; i++)
-        dx[i] = r * (dx[i] - x[i] * share);
+        dx[i] = m.r * (dx[i] - mean - (x[i] - m.mean) * share);
 }
 
 static void headnorm_row_backward(const HeadJob *job, size_t row, size_t head)
 {
-    size_t width = job->width, column = head * width, at = (row * job->heads + head) * width;
-    const real *x = job->x + at, *gain = job->gain ? job->gain + column : NULL;
-    real *dx = job->dx + at, *dz = job->z ? job->dz + at : NULL;
-    real r = gain ? inverse_rms(x, width) : 1;
+    const HeadnormParts *parts = &job->parts, *d = &job->d;
+    const size_t width = job->sizes.width, column = head * width;
+    const size_t at = (row * job->sizes.heads + head) * width;
+    const real *x = job->x + at, *gain = parts->gain ? parts->gain + column : NULL;
+    const real *bias = parts->bias ? parts->bias + column : NULL;
+    const real *bonus = parts->bonus ? parts->bonus + at : NULL;
+    real *dx = job->dx + at, *dz = parts->z ? d->z + at : NULL;
+    const HeadMoments m = gain ? moments_of(job, x) : (HeadMoments){0, 1};
     if (dz)
-        gate_backward(dx, dz, job->dy + at, job->z + at, job->form, width);
+        gate_backward(dx, dz, job->dy + at, parts->z + at, job->sizes.form, width);
     else if (job->dx != job->dy)
         memcpy(dx, job->dy + at, width * sizeof *dx);
     for (size_t i = 0; dz && i < width; i++)
-        dz[i] *= gain ? x[i] * r * gain[i] : x[i];
+        dz[i] *= (gain ? (x[i] - m.mean) * m.r * gain[i] : x[i]) + (bias ? bias[i] : 0) +
+                 (bonus ? bonus[i] : 0);
+    if (bonus)
+        memcpy(d->bonus + at, dx, width * sizeof *dx);
     if (gain)
-        norm_backward(dx, job->dgain + column, x, gain, r, width);
+        norm_backward(dx, d->gain + column, bias ? d->bias + column : NULL, x, gain, m, width);
 }
 
 /* Heads are the rows of work, so dgain is summed over the batch in a fixed order. */
 static void headnorm_head_backward(const void *context, size_t head)
 {
     const HeadJob *job = context;
-    for (size_t row = 0; row < job->rows; row++)
+    for (size_t row = 0; row < job->sizes.rows; row++)
         headnorm_row_backward(job, row, head);
 }
 
-void headnorm_backward(real *dx, real *dgain, real *dz, const real *dy, const real *x,
-                       const real *gain, const real *z, GateForm form, size_t rows,
-                       size_t heads, size_t width)
+void headnorm_backward(real *dx, HeadnormParts d, const real *dy, const real *x,
+                       HeadnormParts parts, HeadnormSizes sizes)
 {
-    HeadJob job = {.dx = dx,
-                   .form = form,
-                   .dgain = dgain,
-                   .dz = dz,
-                   .x = x,
-                   .gain = gain,
-                   .z = z,
-                   .dy = dy,
-                   .rows = rows,
-                   .heads = heads,
-                   .width = width};
-    team_run_rows(heads, 1, headnorm_head_backward, &job);
+    HeadJob job = {.dx = dx, .d = d, .dy = dy, .x = x, .parts = parts, .sizes = sizes};
+    team_run_rows(sizes.heads, 1, headnorm_head_backward, &job);
 }
 
 /* --- of queries and keys, in place --- */
 
+typedef struct QkJob {
+    real *y, *dx;     /* (rows, heads * width), rows `stride` apart */
+    real *dgain;      /* (heads) */
+    real *save_r;     /* (rows, heads) */
+    const real *x;    /* as y */
+    const real *gain; /* (heads) */
+    const real *r;    /* (rows, heads) */
+    size_t rows, heads, width, stride;
+} QkJob;
+
 static void qknorm_row(const void *context, size_t row)
 {
-    const HeadJob *job = context;
+    const QkJob *job = context;
     for (size_t head = 0; head < job->heads; head++) {
         real *x = job->y + row * job->stride + head * job->width;
         real r = inverse_rms(x, job->width), factor = r * job->gain[head];
@@ -283,14 +317,14 @@ static void qknorm_row(const void *context, size_t row)
 void qknorm_forward(real *x, real *r, const real *gain, size_t rows, size_t heads, size_t width,
                     size_t stride)
 {
-    HeadJob job = {
+    QkJob job = {
         .y = x, .save_r = r, .gain = gain, .heads = heads, .width = width, .stride = stride};
     team_run_rows(rows, TEAM_ROWS, qknorm_row, &job);
 }
 
 /* With n = x r = y / gain:  dgain += n . dy,  dx = r gain (dy - n mean(n dy)). With a
  * gain of 0, n cannot be recovered, and both gradients are 0. Returns the term of dgain. */
-static real qknorm_row_backward(const HeadJob *job, size_t row, size_t head)
+static real qknorm_row_backward(const QkJob *job, size_t row, size_t head)
 {
     size_t at = row * job->stride + head * job->width;
     const real *y = job->x + at;
@@ -306,7 +340,7 @@ static real qknorm_row_backward(const HeadJob *job, size_t row, size_t head)
 
 static void qknorm_head_backward(const void *context, size_t head)
 {
-    const HeadJob *job = context;
+    const QkJob *job = context;
     real sum = 0;
     for (size_t row = 0; row < job->rows; row++)
         sum += qknorm_row_backward(job, row, head);
@@ -316,14 +350,14 @@ static void qknorm_head_backward(const void *context, size_t head)
 void qknorm_backward(real *dx, real *dgain, const real *y, const real *r, const real *gain,
                      size_t rows, size_t heads, size_t width, size_t stride)
 {
-    HeadJob job = {.r = r,
-                   .dx = dx,
-                   .dgain = dgain,
-                   .x = y,
-                   .gain = gain,
-                   .rows = rows,
-                   .heads = heads,
-                   .width = width,
-                   .stride = stride};
+    QkJob job = {.r = r,
+                 .dx = dx,
+                 .dgain = dgain,
+                 .x = y,
+                 .gain = gain,
+                 .rows = rows,
+                 .heads = heads,
+                 .width = width,
+                 .stride = stride};
     team_run_rows(heads, 1, qknorm_head_backward, &job);
 }

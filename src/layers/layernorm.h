@@ -24,32 +24,39 @@ void layernorm_backward(real *dx, bool add,                           /* (rows, 
                         const real *mean, const real *rstd,           /* (rows) */
                         const real *gain, size_t rows, size_t width); /* (width) */
 
-/* Per-head output normalisation (RMSNorm) and a gate, after the attention of some kinds.
+/* Per-head output normalisation and a gate, after the attention of some kinds: RMSNorm, or with
+ * a bias LayerNorm (GroupNorm), whose epsilon grows with the width of the heads.
  *
- *   n = x r gain,    r = 1 / sqrt(mean of x^2 over the head + HEAD_EPSILON)
- *   y = n f(z),      f(z) = z sigmoid(z)  or  sigmoid(z)
+ *   n = x r gain,                    r = 1 / sqrt(mean of x^2 over the head + HEAD_EPSILON)
+ *   n = (x - mean) r gain + bias,    r = 1 / sqrt(variance of the head + HEAD_EPSILON * width)
+ *   y = (n + bonus) f(z),            f(z) = z sigmoid(z)  or  sigmoid(z)  or  z
  *
- * One of them can be absent: without a gain n = x, and without z y = n. */
+ * Each part can be absent: without a gain n = x, and without z f = 1. */
 #define HEAD_EPSILON ((real)1e-5)
 
-typedef enum GateForm { GATE_SILU, GATE_SIGMOID } GateForm;
+typedef enum GateForm { GATE_SILU, GATE_SIGMOID, GATE_PLAIN } GateForm;
 
-void headnorm_forward(real *y,          /* (rows, heads * width) */
-                      const real *x,    /* (rows, heads * width) */
-                      const real *gain, /* (heads * width) or NULL */
-                      const real *z,    /* (rows, heads * width) or NULL */
-                      GateForm form, size_t rows, size_t heads, size_t width);
+/* The parts, each or NULL; or their gradients. */
+typedef struct HeadnormParts {
+    real *gain, *bias; /* (heads * width) */
+    real *bonus, *z;   /* (rows, heads * width) */
+} HeadnormParts;
 
-/* Adds to dgain, writes dx and dz. dx may alias dy, and dz may alias z. dgain or dz is not used
- * if the forward pass had no gain or no z. */
-void headnorm_backward(real *dx,         /* (rows, heads * width) */
-                       real *dgain,      /* (heads * width) */
-                       real *dz,         /* (rows, heads * width) */
-                       const real *dy,   /* (rows, heads * width) */
-                       const real *x,    /* (rows, heads * width) */
-                       const real *gain, /* (heads * width) or NULL */
-                       const real *z,    /* (rows, heads * width) or NULL */
-                       GateForm form, size_t rows, size_t heads, size_t width);
+typedef struct HeadnormSizes {
+    size_t rows, heads, width;
+    GateForm form;
+} HeadnormSizes;
+
+void headnorm_forward(real *y,       /* (rows, heads * width) */
+                      const real *x, /* (rows, heads * width) */
+                      HeadnormParts parts, HeadnormSizes sizes);
+
+/* Adds to the gradients of gain and bias, writes those of bonus and z, which may be in their
+ * place, and dx, which may alias dy. */
+void headnorm_backward(real *dx,                        /* (rows, heads * width) */
+                       HeadnormParts d, const real *dy, /* (rows, heads * width) */
+                       const real *x,                   /* (rows, heads * width) */
+                       HeadnormParts parts, HeadnormSizes sizes);
 
 /* QK-norm: RMSNorm of each head's queries and keys, with one gain per head.
  *

@@ -12,10 +12,10 @@ size_t linear_workspace_reals(size_t rows, size_t in, size_t out)
 }
 
 void linear_forward(real *y, const real *x, const real *w, const real *b, size_t rows,
-                    size_t in, size_t out, const DropoutSum *sum)
+                    size_t in, size_t out, size_t stride, const DropoutSum *sum)
 {
     /* Y = X W + b */
-    gemm_team(rows, out, in, plain(x, in), plain(w, out), GEMM_SET, y, out,
+    gemm_team(rows, out, in, plain(x, in), plain(w, stride), GEMM_SET, y, stride,
               (GemmExtra){.bias = b, .finish = dropout_finish(sum)});
 }
 
@@ -45,13 +45,14 @@ void linear_bias_backward(real *db, const real *dy, size_t stride, size_t rows, 
 }
 
 void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy, const real *x,
-                     const real *w, size_t rows, size_t in, size_t out)
+                     const real *w, size_t rows, size_t in, size_t out, size_t stride)
 {
     if (db)
-        linear_bias_backward(db, dy, out, rows, out);
+        linear_bias_backward(db, dy, stride, rows, out);
     /* dW += X^T dY */
-    gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw, out,
+    gemm_team(in, out, rows, transposed(x, in), plain(dy, stride), GEMM_ADD, dw, stride,
               (GemmExtra){0});
     /* dX = dY W^T, or dX += dY W^T */
-    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), into, dx, in, (GemmExtra){0});
+    gemm_team(rows, in, out, plain(dy, stride), transposed(w, stride), into, dx, in,
+              (GemmExtra){0});
 }

@@ -203,7 +203,7 @@ def gdn2(c):
 
 
 def rwkv7(c):
-    m, e = c["params"].chunk(2, -1)
+    m, e, _ = c["params"].chunk(3, -1)
     a, k = c["rates"].sigmoid(), c["k"]
     h = unit(k * m)
     rows = (c["q"] * k.shape[-1] ** 0.5, k * (1 + (a - 1) * e), c["v"], -h, h * a)

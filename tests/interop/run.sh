@@ -49,8 +49,9 @@ want numpy safetensors tokenizers || {
 }
 [ "$extent" = light ] || want torch transformers ||
     echo "torch and transformers cannot be installed."
-[ "$extent" = light ] || has fla || "$python" -m pip install --quiet --disable-pip-version-check \
-    fla-core==0.6.0 || echo "fla-core cannot be installed."
+[ "$extent" = light ] || has fla.layers || "$python" -m pip install --quiet \
+    --disable-pip-version-check fla-core==0.6.0 flash-linear-attention==0.6.0 ||
+    echo "flash-linear-attention cannot be installed."
 want gguf || echo "gguf cannot be installed."
 # Its package is compiled, which takes several minutes.
 [ "$extent" = light ] || has llama_cpp || want llama-cpp-python ||
@@ -183,12 +184,13 @@ else
     else
         skip 'logits in transformers, modeling_linnet.py: torch or transformers is missing'
     fi
-    if has fla; then
+    if has fla.layers; then
         mkdir kinds
         "$folder/../interop-cases" kinds
         "$python" "$here/check_kinds.py" kinds
+        "$python" "$here/check_layers.py" kinds
     else
-        skip 'attention kinds against the operators of their names: fla-core is missing'
+        skip 'attention kinds against those of their names: flash-linear-attention is missing'
     fi
     if has tensorboard; then
         train events toy.txt --steps 40 --log-every 5 --eval-every 10 --tensorboard
