@@ -26,8 +26,8 @@ static int32_t first_with(const real *logits, size_t count, real most)
 
 /* Writes the weights, of which the largest is 1, and returns their sum. The temperature may be
  * so small that its inverse is infinite, and 0 times that is NaN. */
-static double weigh(real *restrict weights, const real *restrict logits, size_t count,
-                    real most, double temperature)
+static double weights_at_temperature(real *restrict weights, const real *restrict logits,
+                                     size_t count, real most, double temperature)
 {
     double inverse = 1 / temperature, total = 0;
     real scale = inverse < FLT_MAX ? (real)inverse : FLT_MAX;
@@ -157,7 +157,8 @@ int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *opt
     real most = vector_max(logits, count);
     if (options->temperature <= 0)
         return first_with(logits, count, most);
-    double total = weigh(memory.weights, logits, count, most, options->temperature);
+    double total = weights_at_temperature(memory.weights, logits, count, most,
+                                          options->temperature);
     if (!(total > 0)) /* the logits are NaN */
         return first_with(logits, count, most);
     if ((options->top_k > 0 && options->top_k < count) || options->top_p < 1)

@@ -164,9 +164,9 @@ TEST(signals_interrupt_the_thread_that_made_the_team)
             team_run(20, look_at_mask, &numbers[i]);
         ck_assert_uint_eq(left_to_others, i < 2 ? others_tiles : 0);
         team_stop();
-        sigset_t own;
-        pthread_sigmask(SIG_SETMASK, NULL, &own);
-        ck_assert(!sigismember(&own, numbers[i]));
+        sigset_t mask;
+        pthread_sigmask(SIG_SETMASK, NULL, &mask);
+        ck_assert(!sigismember(&mask, numbers[i]));
     }
 }
 

@@ -69,7 +69,7 @@ static void read_ids(const Batches *batches, size_t at, size_t count, int32_t *t
 }
 
 /* Replaces the targets of a window by its labels; returns how many there are. */
-static size_t take_labels(const Batches *batches, size_t at, size_t length, int32_t *targets)
+static size_t read_labels(const Batches *batches, size_t at, size_t length, int32_t *targets)
 {
     if (!batches->options.labels.at)
         return length;
@@ -96,7 +96,7 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t fir
             read_ids(batches, at, length, targets);
             read_ids(batches, (at ? at : count) - 1, 1, inputs);
             memcpy(inputs + 1, targets, (length - 1) * sizeof *inputs);
-            total.targets += take_labels(batches, at, length, targets);
+            total.targets += read_labels(batches, at, length, targets);
         }
         for (size_t t = length; t < context; t++) {
             inputs[t] = 0;

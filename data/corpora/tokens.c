@@ -40,21 +40,21 @@ void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to)
 void token_reader_begin(TokenReader *reader, Tokens tokens, size_t count)
 {
     reader->tokens = tokens;
-    reader->next = reader->at = reader->held = 0;
+    reader->next = reader->at = reader->count_in_block = 0;
     reader->count = count;
 }
 
 bool token_reader_next(TokenReader *reader, int32_t *id)
 {
     enum { ROOM = sizeof reader->block / sizeof *reader->block };
-    if (reader->at == reader->held) {
+    if (reader->at == reader->count_in_block) {
         size_t left = reader->count - reader->next;
         if (left == 0)
             return false;
         reader->at = 0;
-        reader->held = left < ROOM ? left : ROOM;
-        tokens_read(reader->tokens, reader->next, reader->held, reader->block);
-        reader->next += reader->held;
+        reader->count_in_block = left < ROOM ? left : ROOM;
+        tokens_read(reader->tokens, reader->next, reader->count_in_block, reader->block);
+        reader->next += reader->count_in_block;
     }
     *id = reader->block[reader->at++];
     return true;

@@ -41,8 +41,8 @@ void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to);
 /* Reads ids one after another. */
 typedef struct TokenReader {
     Tokens tokens;
-    size_t next, count; /* of all */
-    size_t at, held;    /* of the block */
+    size_t next, count;        /* of all */
+    size_t at, count_in_block; /* of the block */
     int32_t block[1024];
 } TokenReader;
 void token_reader_begin(TokenReader *reader, Tokens tokens, size_t count);

@@ -168,17 +168,17 @@ double kneser_ney_probability(KneserNey *model, const NgramContext *context, int
     for (size_t n = 1; n <= model->order && context->at[n - 1] >= 0; n++) {
         const Ngram *before = ngram_at(model, n - 1, context->at[n - 1]);
         const double *discounts = model->discounts[n];
-        double held = 0, left = 0;
+        double backoff_mass = 0, left = 0;
         if (before->after == 0)
             break;
         for (size_t kind = 0; kind < NGRAM_DISCOUNTS; kind++)
-            held += discounts[kind] * before->kinds[kind];
+            backoff_mass += discounts[kind] * before->kinds[kind];
         ptrdiff_t place = hmgeti(model->tables[n], key_of(context->at[n - 1], word));
         if (place >= 0) {
             uint32_t count = model->tables[n][place].count;
             left = count - discounts[kind_of(count)];
         }
-        p = (left + held * p) / before->after;
+        p = (left + backoff_mass * p) / before->after;
     }
     return p;
 }

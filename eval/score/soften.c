@@ -64,10 +64,10 @@ static void average(const Softener *softener, real *p, const uint16_t *record)
 {
     const real *unigram = softener->unigram;
     const size_t listed = softener->listed;
-    const real own = 1 / (real)(softener->runs + 1), earlier = 1 - own;
+    const real weight = 1 / (real)(softener->runs + 1), earlier = 1 - weight;
     const real rest = earlier * soft_record_rest(record, listed, unigram);
     for (size_t i = 0; i < softener->vocabulary; i++)
-        p[i] = own * p[i] + rest * unigram[i];
+        p[i] = weight * p[i] + rest * unigram[i];
     for (size_t k = 0; k < listed; k++)
         p[record[k]] += earlier * (real)record[listed + k] / SOFT_UNIT -
                         rest * unigram[record[k]];

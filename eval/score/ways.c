@@ -41,10 +41,10 @@ static size_t lowest(const double *nats, size_t count)
 static double vertex(const double x[3], const double y[3])
 {
     double left = (x[1] - x[0]) * (y[1] - y[2]), right = (x[1] - x[2]) * (y[1] - y[0]);
-    double bend = left - right;
-    if (bend == 0)
+    double curvature = left - right;
+    if (curvature == 0)
         return x[1];
-    return x[1] - ((x[1] - x[0]) * left - (x[1] - x[2]) * right) / (2 * bend);
+    return x[1] - ((x[1] - x[0]) * left - (x[1] - x[2]) * right) / (2 * curvature);
 }
 
 static double between(const Temperatures *temperatures, size_t best)

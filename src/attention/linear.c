@@ -175,9 +175,9 @@ static void softmax_row(real *restrict y, const real *restrict x, real scale, si
         y[i] = vector_exp(scale * (x[i] - most));
         sum += y[i];
     }
-    real share = 1 / sum;
+    real inverse = 1 / sum;
     for (size_t i = 0; i < width; i++)
-        y[i] *= share;
+        y[i] *= inverse;
 }
 
 static void softmax_row_backward(real *restrict dx, const real *restrict dy,
@@ -225,8 +225,8 @@ const AttentionKind attention_softmaxfeat = {
  * RoPE would break it: rotated shares and keys no longer sum to 1. */
 
 /* z += k,  s = q / z */
-static void share(real *restrict shares, real *restrict z, const real *restrict q,
-                  const real *restrict k, size_t rows, size_t width)
+static void divide_by_sums(real *restrict shares, real *restrict z, const real *restrict q,
+                           const real *restrict k, size_t rows, size_t width)
 {
     for (size_t at = 0; at < rows * width; at += width)
         for (size_t i = 0; i < width; i++) {
@@ -235,9 +235,9 @@ static void share(real *restrict shares, real *restrict z, const real *restrict 
         }
 }
 
-static void share_backward(real *restrict dq, real *restrict dk, real *restrict dz,
-                           real *restrict shares, real *restrict z, const real *restrict k,
-                           size_t rows, size_t width)
+static void divide_by_sums_backward(real *restrict dq, real *restrict dk, real *restrict dz,
+                                    real *restrict shares, real *restrict z,
+                                    const real *restrict k, size_t rows, size_t width)
 {
     for (size_t at = 0; at < rows * width; at += width)
         for (size_t i = 0; i < width; i++) {
@@ -267,6 +267,6 @@ const AttentionKind attention_efficient = {
     .engine = &features_engine,
     .detail = &(const FeatureMap){.query = &softmax_features,
                                   .key = &exp_features,
-                                  .share = share,
-                                  .share_backward = share_backward},
+                                  .divide_queries = divide_by_sums,
+                                  .divide_queries_backward = divide_by_sums_backward},
 };

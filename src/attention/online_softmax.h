@@ -14,7 +14,7 @@ static inline void online_softmax_start(real *max, real *sum)
 }
 
 /* Turns scores into weights exp(score - top); returns their sum. */
-static inline real online_softmax_weigh(real *restrict scores, size_t count, real top)
+static inline real online_softmax_exp(real *restrict scores, size_t count, real top)
 {
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -35,7 +35,7 @@ static inline real online_softmax_absorb(real *restrict scores, size_t count, re
         factor = vector_exp(*max - most);
         *max = most;
     }
-    real part = online_softmax_weigh(scores, count, *max);
+    real part = online_softmax_exp(scores, count, *max);
     *sum = *sum * factor + part;
     return factor;
 }

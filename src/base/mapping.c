@@ -74,9 +74,9 @@ void mapping_mark_changed(const void *at)
 bool mapping_check(const Mapping *mapping, Error *error)
 {
     struct stat status;
-    bool there = fstat(mapping->fd, &status) == 0,
-         cut = there && (size_t)status.st_size < mapping->size;
-    if (there && !cut && !mapping->changed &&
+    bool exists = fstat(mapping->fd, &status) == 0,
+         cut = exists && (size_t)status.st_size < mapping->size;
+    if (exists && !cut && !mapping->changed &&
         status.st_mtim.tv_sec == mapping->written.tv_sec &&
         status.st_mtim.tv_nsec == mapping->written.tv_nsec)
         return true;

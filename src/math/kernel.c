@@ -188,6 +188,12 @@ INLINE Ahead ahead_of(const Factors *f)
                    f->a_next};
 }
 
+INLINE void fetch_ahead(Ahead ahead, size_t step)
+{
+    if (PREFETCHES)
+        __builtin_prefetch(ahead.at + step * ahead.next + step % LINE * ahead.row);
+}
+
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
  * unrolls loops before it makes the copies: so they run to ROWS, and the copy for fewer rows
  * leaves out the others. */
@@ -206,8 +212,7 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_r
 #pragma GCC unroll 1
     for (size_t p = 0; p < f.k; p++) {
         Lanes row[VECTORS];
-        if (PREFETCHES)
-            __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
+        fetch_ahead(ahead, p);
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = load(f.panel + v * LANES);

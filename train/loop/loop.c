@@ -80,8 +80,8 @@ static bool is_asked_to_end(const Loop *loop)
     const Progress *progress = &loop->trainer->progress, *began = &loop->view->session;
     bool timed_out = (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
                      (stop->seconds > 0 && progress->seconds - began->seconds >= stop->seconds);
-    size_t own = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
-    size_t reason = ranks_most(own);
+    size_t rank_reason = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
+    size_t reason = ranks_most(rank_reason);
     if (reason > TIME)
         signals_take_over((int)(reason - TIME));
     return reason > 0;
