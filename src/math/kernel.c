@@ -177,7 +177,7 @@ typedef struct Factors {
 enum { LINE = 16, STEPS = 16, PREFETCHES = KERNEL_LANES >= 16 };
 
 typedef struct Ahead {
-    const real *at;
+    const real *line;
     size_t row, next;
 } Ahead;
 
@@ -191,7 +191,7 @@ INLINE Ahead ahead_of(const Factors *f)
 INLINE void fetch_ahead(Ahead ahead, size_t step)
 {
     if (PREFETCHES)
-        __builtin_prefetch(ahead.at + step * ahead.next + step % LINE * ahead.row);
+        __builtin_prefetch(ahead.line + step * ahead.next + step % LINE * ahead.row);
 }
 
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
