@@ -94,7 +94,7 @@ static double flop(const AttentionHead *head)
 
 /* --- near pairs --- */
 
-static real exponential_weights(real *p, size_t count, real scale)
+static real exp_weights(real *p, size_t count, real scale)
 {
     real most = vector_max(p, count), sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -106,14 +106,14 @@ static real exponential_weights(real *p, size_t count, real scale)
 }
 
 /* ds_j = w_j dw_j, less the sum of these for the largest, which all were compared with. */
-static void exponential_weights_backward(real *restrict p, real *restrict a, real dn,
-                                         size_t count, real scale)
+static void exp_weights_backward(real *restrict p, real *restrict a, real dn, size_t count,
+                                 real scale)
 {
     size_t largest = 0;
     real sum = 0;
     for (size_t j = 1; j < count; j++)
         largest = p[j] > p[largest] ? j : largest;
-    exponential_weights(p, count, scale);
+    exp_weights(p, count, scale);
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < count; j++) {
         a[j] = scale * p[j] * (a[j] + dn);
@@ -138,6 +138,6 @@ const AttentionKind attention_hedgehog = {
                                   .scale = attention_scale,
                                   .flop = flop,
                                   .near = true,
-                                  .pair_weights = exponential_weights,
-                                  .pair_weights_backward = exponential_weights_backward},
+                                  .pair_weights = exp_weights,
+                                  .pair_weights_backward = exp_weights_backward},
 };

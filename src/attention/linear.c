@@ -107,7 +107,7 @@ static void sqrelu_row_backward(real *restrict dx, const real *restrict dy,
 
 static const FeatureRow sqrelu = {sqrelu_row, sqrelu_row_backward};
 
-static real root_of_width(const AttentionHead *head)
+static real sqrt_width(const AttentionHead *head)
 {
     return (real)sqrt((double)head->width);
 }
@@ -121,7 +121,7 @@ const AttentionKind attention_sqrelu = {
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = root_of_width},
+    .detail = &(const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = sqrt_width},
 };
 
 /* --- exp --- */

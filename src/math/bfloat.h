@@ -69,7 +69,7 @@ typedef struct BfloatMeans {
  * AMX tiles need permission from the kernel; this asks for it. */
 const BfloatMeans *bfloat_means(size_t index);
 
-/* Multiplies with the fastest means. a_band and b_band are the distances between bands, larger
+/* Multiplies with the fastest kernel. a_band and b_band are the distances between bands, larger
  * than a band where the factors are parts of deeper ones. C begins with rows at `start`,
  * start_row apart, or with zeros if that is NULL; with a start_row of 0 every row begins the
  * same. */
