@@ -101,7 +101,7 @@ char *option_value(const Options *options, const Option *option)
         const Choices *chosen = source;
         char *text = memory_copy_text("");
         for (size_t i = 0; i < chosen->count; i++)
-            text_append(&text, "%s%s", i ? "+" : "", option->choice(chosen->at[i]));
+            text_append(&text, "%s%s", i ? "+" : "", option->choice(chosen->index[i]));
         return text;
     }
     case OPTION_ACTION:

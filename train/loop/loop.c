@@ -99,7 +99,7 @@ static bool read_validation(Loop *loop, bool whole, Validation *result, Error *e
     if (ranks_most(score.is_partial) > 0 || !trainer_check_read(t, error))
         return false;
     *result = (Validation){.loss = score_loss(score),
-                           .accuracy = t->corpus.valid.labels.at ? score_accuracy(score) : 0,
+                           .accuracy = t->corpus.valid.labels.data ? score_accuracy(score) : 0,
                            .step = t->progress.step};
     return true;
 }
