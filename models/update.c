@@ -96,12 +96,12 @@ size_t update_scratch_reals(const Model *model, size_t optimizer)
 
 typedef struct UpdateJob {
     Model *model;
-    real *m, *v;
-    const real *gradient;
+    real *m, *v;          /* (table.total) */
+    const real *gradient; /* (table.total) */
     const Update *update;
     UpdateSlice slice;
-    double scale; /* scale of the gradient */
-    real *scratch;
+    double scale;  /* scale of the gradient */
+    real *scratch; /* (update_scratch_reals) */
 } UpdateJob;
 
 /* The n-th Muon matrix of the slice. Queries, keys and values in c_attn are separate matrices.

@@ -78,11 +78,11 @@ static size_t blocks(const AttentionHead *head)
 
 /* After the engine's scratch. */
 typedef struct Memory {
-    real *q, *k;             /* (T, D) rotated */
-    real *entry_k, *entry_v; /* (blocks, r, D), k rotated */
-    real *entry_dk, *entry_dv;
-    real *means;       /* (B), for pooled attention */
-    const real *e, *f; /* (r, B) */
+    real *q, *k;               /* (T, D) rotated */
+    real *entry_k, *entry_v;   /* (blocks, r, D), k rotated */
+    real *entry_dk, *entry_dv; /* (blocks, r, D) */
+    real *means;               /* (B), for pooled attention */
+    const real *e, *f;         /* (r, B) */
 } Memory;
 
 static Memory lay_out_memory(Arena *arena, const AttentionHead *head)

@@ -85,7 +85,7 @@ typedef struct PanelState {
 } PanelState;
 
 size_t panel_state_reals(const AttentionHead *head);
-PanelState panel_state(real *state, const AttentionHead *head);
+PanelState panel_state(real *state /* (panel_state_reals) */, const AttentionHead *head);
 void panel_step(const AttentionData *data, const AttentionHead *head);
 
 #endif

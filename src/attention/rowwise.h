@@ -13,7 +13,7 @@ typedef struct RowwiseRow {
     real *k, *v; /* what is written; v only with `values` */
     real *find;  /* with `erases`: what is looked up */
     real *erase; /* with `erase_key`: what is looked up is removed under this key */
-    real *room;  /* for any use of backward */
+    real *room;  /* (D) for any use of backward */
 } RowwiseRow;
 
 /* exp of the largest exponents in a chunk is still a normal number. */

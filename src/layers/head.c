@@ -14,7 +14,7 @@ enum { SLICES = 16 };
 /* A factor that is packed once for several products. */
 typedef struct Packed {
     Factor factor;
-    real *memory;
+    real *memory; /* (gemm_prepack_reals) */
 } Packed;
 
 /* One of the models whose logits are computed. */
