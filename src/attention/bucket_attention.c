@@ -82,6 +82,7 @@ static Seen seen_by(const Bucket *b, const Tile *t, size_t row)
     return count ? (Seen){self - count, count} : (Seen){self, 1};
 }
 
+/* row (keys) */
 static void clear_unseen(real *row, Seen seen, size_t keys)
 {
     vector_zero(row, seen.first);

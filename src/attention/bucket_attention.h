@@ -35,7 +35,7 @@ void bucket_load(Bucket *b, const int32_t *order /* (count) */, size_t count,
 /* Adds to the outputs, relative to the largest scores, and to their sums. */
 void bucket_forward(const Bucket *b, real *out, /* (T, D), rows head->out_stride apart */
                     real *max, real *sum);      /* (T) */
-/* Adds to dq, before RoPE is turned back, and dv. For each position: the logarithm of its final
+/* Adds to dq, before RoPE is undone, and dv. For each position: the logarithm of its final
  * sum, and dout . out. */
 void bucket_backward(const Bucket *b, const AttentionData *data, const real *lse, /* (T) */
                      const real *output_products);                                /* (T) */

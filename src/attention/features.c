@@ -22,7 +22,9 @@
  * - If pairs are weighted by a function of a few leading features, the denominator is the sum
  *   of these very weights, plus f(q) . z for what precedes the chunk: numerator and denominator
  *   share their rounding, which matters where the other features cancel.
- * - If every feature has a denominator of its own, queries are divided beforehand. */
+ * - If every feature has a denominator of its own, queries are divided beforehand.
+ *
+ * Shapes: q, k, numerator (rows, F); n, dn (rows); z, dz (F); S, dS (F, Dv). */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 #include "src/layers/rotary.h"

@@ -10,7 +10,9 @@
  * Each head has a W for q and one for k, (D, D), which start as the identity. There is no scale
  * 1 / D^(1/4), as in both papers: sharper features are closer to a softmax. Near weights sum to
  * 1 at least. A state cannot be carried into another context window, whose chunks begin
- * elsewhere. */
+ * elsewhere.
+ *
+ * Shapes: y (D); p, a (count). */
 #include "src/attention/features.h"
 #include "src/attention/online_softmax.h"
 #include "src/math/gemm.h"

@@ -11,7 +11,8 @@
  * The 1/1000 of relu and sqrelu keeps denominators positive when no feature is active, and exp
  * cannot vanish, so these need no epsilon. Products of sqrelu features grow with the fourth
  * power of the input, hence the normalisation. The scale 1 / sqrt(D) is shared between q and k.
- */
+ *
+ * Shapes: x, y and their gradients (D). */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 

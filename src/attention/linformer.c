@@ -14,7 +14,9 @@
  * Pooled attention is the same with r = 1 and plain means: no parameters.
  *
  * Keys rotated by different angles cannot be compressed, so RoPE rotates the entries instead,
- * as if they were at the block's last position. */
+ * as if they were at the block's last position.
+ *
+ * Shapes: x (T, D); entries (blocks, r, D); matrix (r, B). */
 #include "src/attention/panel.h"
 #include "src/attention/rows.h"
 #include "src/math/gemm.h"

@@ -28,7 +28,9 @@
  * that is the same for all keys of a query does not change its weights. So i is replaced by the
  * first query of the tile, which keeps rounding errors small, and dc_j is - sum of ds_ij over
  * i.
- */
+ *
+ * Shapes: p, dp (keys of a block, STRIDE); x, y (T or keys, D) or (D, STRIDE) if transposed;
+ * sum, max, lse, products (queries of a tile); out (queries, D). */
 #include "src/attention/panel.h"
 #include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"

@@ -48,6 +48,7 @@ static void start_params(real *params, const AttentionHead *head, RandomKey key)
         params[i] = (real)random_normal(key, i);
 }
 
+/* The bucket of a round: projections (half). */
 static int32_t bucket_of(const real *projections, size_t half)
 {
     size_t best = 0;

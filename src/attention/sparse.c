@@ -62,7 +62,7 @@ static AttentionMemory window_memory(const AttentionHead *head)
     return memory;
 }
 
-/* Copies the ring, in order. */
+/* Copies the ring, in order, to keys and values (past, D). */
 static void keep_past(real *keys, real *values, PanelState ring, const AttentionHead *head)
 {
     size_t width = head->width, count = past(head);

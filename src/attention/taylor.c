@@ -13,7 +13,9 @@
  *
  * Inside a chunk, pairs are weighed by their few leading features, x / |x| or u, and the series
  * itself; only the state needs all features. Rows of features are padded with zeros to a
- * multiple of 8. */
+ * multiple of 8.
+ *
+ * Shapes: x, dx, u, du (d); y, dy (F); p, a (count). */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 

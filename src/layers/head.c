@@ -141,7 +141,7 @@ static real *target_in(const Job *job, const Slice *slice, size_t row)
 
 /* --- steps 1 to 3: logits and losses --- */
 
-/* z = cap tanh(z / cap) */
+/* z = cap tanh(z / cap), (count) */
 static void soft_cap(real *restrict z, real cap, size_t count)
 {
 #pragma omp simd
@@ -180,7 +180,7 @@ static void pack_x_tile(void *context, size_t tile, size_t worker)
         pack(&job->x_as_b, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
-/* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
+/* Turns the logits z (rows) of one entry into exp(z - max) and adds them to the sums. */
 static void add_entry(real *restrict z, real *restrict sum, const real *restrict max,
                       size_t rows)
 {
@@ -263,7 +263,7 @@ static double finish_losses(Job *job)
 /* --- steps 4 and 5: gradients --- */
 
 /* Backpropagates p through the soft cap: multiplies by 1 - (z / cap)^2, with z recovered from
- * e. */
+ * e; p, e, max (rows). */
 static void soft_cap_backward(real *p, const real *e, const real *max, real cap, size_t rows)
 {
 #pragma omp simd
@@ -273,7 +273,7 @@ static void soft_cap_backward(real *p, const real *e, const real *max, real cap,
     }
 }
 
-/* The factors from e to probabilities times `weight`, in place of the sums. */
+/* The factors from e to probabilities times `weight`, in place of the sums: (rows). */
 static const real *scale_of(const Job *job, size_t which, const Slice *slice, real weight)
 {
     for (size_t row = 0; row < job->count; row++)
