@@ -42,8 +42,8 @@ static void compare(real *e, const real *z, const Pass *pass, const int32_t *tar
 /* One attention sublayer, on the teacher's state r[2 layer]. The model applies its own norm,
  * whose bias differs if output gates were opened (adopt.h). What the teacher's residual
  * connection adds is added to both outputs, where it cancels. */
-static void transfer_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
-                           const int32_t *targets, double *loss)
+static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
+                        const int32_t *targets, double *loss)
 {
     const size_t k = 2 * layer, C = pass->model->config.dim;
     const bool from_r = pass->model->config.norm == NORM_PRE || k == 0;
@@ -70,7 +70,7 @@ double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t
     pass_embed(teacher, inputs, NULL);
     for (size_t layer = 0; layer < pass->model->config.layers; layer++) {
         attention_sublayer_forward(teacher, layer, NULL);
-        transfer_layer(pass, teacher, &dparams->h[layer], layer, targets, &loss);
+        match_layer(pass, teacher, &dparams->h[layer], layer, targets, &loss);
         mlp_sublayer_forward(teacher, layer, NULL);
     }
     phase_enter(PHASE_REST);
