@@ -37,10 +37,7 @@
  * is at least -2.5, so no exponent exceeds 40, and those above the diagonal, which belong to no
  * pair, stay below 80. But the middle lies in the future of the first half. So B is a whole
  * power of two: it only moves the exponents of Q' and K', the products are the same to the last
- * bit whatever H is, and no position learns anything of a later one.
- *
- * Shapes: rows of keys and queries (rows, D), of values (rows, Dv); factors (rows, D) or (D);
- * states and their gradients (D, Dv). */
+ * bit whatever H is, and no position learns anything of a later one. */
 #include "src/attention/rowwise.h"
 #include "src/attention/rows.h"
 
