@@ -311,10 +311,10 @@ bool case_is_quick(const Case *c)
 
 static void for_every_variant(const AttentionKind *kind, Variant variant, void (*test)(Case *c))
 {
-    bool rotates = kind->turns_itself && !kind->no_rotary &&
-                   attention_key_width(kind, variant.width) % 2 == 0;
+    bool turns = kind->turns_itself && !kind->no_rotary &&
+                 attention_key_width(kind, variant.width) % 2 == 0;
     bool carries = kind->finite_state && kind->carry != CARRY_NEVER;
-    for (int rotary = 0; rotary <= rotates; rotary++)
+    for (int rotary = 0; rotary <= turns; rotary++)
         for (int dropout = 0; dropout <= kind->has_weights; dropout++)
             for (int carry = 0; carry <= carries; carry++) {
                 variant.rotary = rotary;
