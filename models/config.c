@@ -5,7 +5,7 @@
 
 const AttentionKind *config_kind(const ModelConfig *config, size_t layer)
 {
-    return attention_find(config->attention.at[layer % config->attention.count]);
+    return attention_find(config->attention.index[layer % config->attention.count]);
 }
 
 const LayerParts *config_parts(const ModelConfig *config, size_t layer)

@@ -4,8 +4,8 @@
 
 #include "models/pass.h"
 
-/* Distillation: the teacher's predictions for a batch, for pass_gradients. The teacher is for
- * evaluation, has as many rows, and outlives them. */
+/* Distillation: the teacher's predictions for a batch, inputs (rows), for pass_gradients. The
+ * teacher is for evaluation, has as many rows, and outlives them. */
 HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share);
 
 /* Attention transfer, in place of a training pass: adds to the gradients those of the squared
@@ -14,7 +14,8 @@ HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share
  * residual the first layer's values, which are constants for later layers. Rows after the last
  * target of their sequence do not count. Returns the sum over the other rows of the mean over
  * features and layers. */
-double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t *inputs,
-                       const int32_t *targets);
+double objective_match(Pass *pass, Pass *teacher, Params *dparams,
+                       const int32_t *inputs,   /* (rows) */
+                       const int32_t *targets); /* (rows) */
 
 #endif

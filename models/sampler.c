@@ -15,7 +15,7 @@ static size_t block_extent(size_t count, size_t start)
     return count - start < BLOCK ? count - start : BLOCK;
 }
 
-/* Anything that is not >= is smaller, or NaN. */
+/* logits (count): anything that is not >= is smaller, or NaN. */
 static int32_t first_with(const real *logits, size_t count, real most)
 {
     for (size_t i = 0; i < count; i++)
@@ -24,10 +24,10 @@ static int32_t first_with(const real *logits, size_t count, real most)
     return 0;
 }
 
-/* Writes the weights, of which the largest is 1, and returns their sum. The temperature may be
- * so small that its inverse is infinite, and 0 times that is NaN. */
-static double weigh(real *restrict weights, const real *restrict logits, size_t count,
-                    real most, double temperature)
+/* Writes the weights (count), of which the largest is 1, and returns their sum. The temperature
+ * may be so small that its inverse is infinite, and 0 times that is NaN. */
+static double weights_at_temperature(real *restrict weights, const real *restrict logits,
+                                     size_t count, real most, double temperature)
 {
     double inverse = 1 / temperature, total = 0;
     real scale = inverse < FLT_MAX ? (real)inverse : FLT_MAX;
@@ -40,8 +40,8 @@ static double weigh(real *restrict weights, const real *restrict logits, size_t 
     return total;
 }
 
-/* The token at which the running sum of weights passes `left`. By rounding, a block's sum may
- * reach it although its single weights do not: then it is the last of them. */
+/* The token at which the running sum of weights (count) passes `left`. By rounding, a block's
+ * sum may reach it although its single weights do not: then it is the last of them. */
 static int32_t pick_by_blocks(const real *weights, size_t count, double left, int32_t best)
 {
     for (size_t start = 0; start < count; start += BLOCK) {
@@ -157,7 +157,8 @@ int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *opt
     real most = vector_max(logits, count);
     if (options->temperature <= 0)
         return first_with(logits, count, most);
-    double total = weigh(memory.weights, logits, count, most, options->temperature);
+    double total = weights_at_temperature(memory.weights, logits, count, most,
+                                          options->temperature);
     if (!(total > 0)) /* the logits are NaN */
         return first_with(logits, count, most);
     if ((options->top_k > 0 && options->top_k < count) || options->top_p < 1)

@@ -41,10 +41,12 @@ void sampler_penalise(real *logits, size_t count, const bool *seen, double penal
 int32_t sampler_pick(const real *logits, size_t count, const SamplerOptions *options,
                      double uniform, SamplerMemory memory);
 
-/* The loss of a token in nats: -log of its probability at temperature 1 among all tokens. */
+/* The loss of a token in nats: -log of its probability at temperature 1 among all tokens, by
+ * their logits (count). */
 double sampler_loss(const real *logits, size_t count, int32_t id);
 
-/* The rank of a token among all, from 1 for the likeliest; ties go to the smaller id. */
+/* The rank of a token among all, by their logits (count), from 1 for the likeliest; ties go to
+ * the smaller id. */
 size_t sampler_rank(const real *logits, size_t count, int32_t id);
 
 #endif

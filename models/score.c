@@ -29,7 +29,7 @@ void windows_fill(const Windows *w, size_t index, int32_t *inputs, int32_t *targ
     tokens_read(w->ids, start, length, targets);
     for (size_t i = 1; i < w->window; i++)
         inputs[i] = i < length ? targets[i - 1] : 0;
-    if (w->labels.at)
+    if (w->labels.data)
         tokens_read(w->labels, start, length, targets);
     for (size_t i = 0; i < w->window; i++)
         if (i >= length || start + i < scored_from)

@@ -94,31 +94,31 @@ size_t update_scratch_reals(const Model *model, size_t optimizer)
 
 /* --- updating the weights --- */
 
-typedef struct Move {
+typedef struct UpdateJob {
     Model *model;
-    real *m, *v;
-    const real *gradient;
+    real *m, *v;          /* (table.total) */
+    const real *gradient; /* (table.total) */
     const Update *update;
     UpdateSlice slice;
-    double scale; /* scale of the gradient */
-    real *scratch;
-} Move;
+    double scale;  /* scale of the gradient */
+    real *scratch; /* (update_scratch_reals) */
+} UpdateJob;
 
 /* The n-th Muon matrix of the slice. Queries, keys and values in c_attn are separate matrices.
  * False after the last. */
-static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
+static bool nth_muon_matrix(const UpdateJob *job, size_t n, MuonMatrix *matrix)
 {
-    const ParamTable *table = &move->model->table;
+    const ParamTable *table = &job->model->table;
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
-        bool moves = row->offset >= move->slice.first && row->offset < move->slice.end &&
-                     by_muon(row, move->update->optimizer) && !param_is_frozen(table, i);
-        size_t parts = moves ? row->parts : 0;
+        bool updates = row->offset >= job->slice.first && row->offset < job->slice.end &&
+                       by_muon(row, job->update->optimizer) && !param_is_frozen(table, i);
+        size_t parts = updates ? row->parts : 0;
         if (n < parts) {
             size_t at = row->offset + n * row->part_columns;
-            *matrix = (MuonMatrix){.w = move->model->base + at,
-                                   .m = move->m + at,
-                                   .gradient = move->gradient + at,
+            *matrix = (MuonMatrix){.w = job->model->base + at,
+                                   .m = job->m + at,
+                                   .gradient = job->gradient + at,
                                    .rows = row->shape[0],
                                    .columns = columns_of_part(row, n),
                                    .stride = row->shape[1]};
@@ -129,31 +129,31 @@ static bool nth_matrix(const Move *move, size_t n, MuonMatrix *matrix)
     return false;
 }
 
-static void move_matrix(void *job, size_t tile, size_t worker)
+static void muon_tile(void *context, size_t tile, size_t worker)
 {
-    const Move *move = job;
-    const Update *update = move->update;
-    size_t scratch = worker * scratch_of_worker(move->model, update->optimizer);
+    const UpdateJob *job = context;
+    const Update *update = job->update;
+    size_t scratch = worker * scratch_of_worker(job->model, update->optimizer);
     MuonMatrix matrix;
-    if (nth_matrix(move, tile, &matrix))
+    if (nth_muon_matrix(job, tile, &matrix))
         muon_step(&matrix, update->momentum, update->learning_rate, update->weight_decay,
-                  move->scale, move->scratch + scratch);
+                  job->scale, job->scratch + scratch);
 }
 
-static void move_others(const Move *move, uint64_t t)
+static void adamw_others(const UpdateJob *job, uint64_t t)
 {
-    const Update *update = move->update;
-    const ParamTable *table = &move->model->table;
+    const Update *update = job->update;
+    const ParamTable *table = &job->model->table;
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
         size_t at = row->offset, end = at + row->count;
         double decay = row->embeds ? update->embedding_decay : update->weight_decay;
-        at = at > move->slice.first ? at : move->slice.first;
-        end = end < move->slice.end ? end : move->slice.end;
+        at = at > job->slice.first ? at : job->slice.first;
+        end = end < job->slice.end ? end : job->slice.end;
         if (at < end && !param_is_frozen(table, i) && !by_muon(row, update->optimizer))
-            adamw_step(move->model->base + at, move->m + at, move->v + at, move->gradient + at,
+            adamw_step(job->model->base + at, job->m + at, job->v + at, job->gradient + at,
                        end - at, update->adam, t, update->learning_rate,
-                       row->decays ? decay : 0, move->scale);
+                       row->decays ? decay : 0, job->scale);
     }
 }
 
@@ -161,13 +161,13 @@ void update_apply(Model *model, real *m, real *v, const real *gradient, const Up
                   UpdateSlice slice, uint64_t t, double norm, size_t tokens, real *scratch)
 {
     phase_enter(PHASE_OPTIMIZER);
-    Move move = {model, m, v, gradient, update, slice, 1 / (double)tokens, scratch};
+    UpdateJob job = {model, m, v, gradient, update, slice, 1 / (double)tokens, scratch};
     if (update->clip > 0 && norm > update->clip)
-        move.scale *= update->clip / norm;
+        job.scale *= update->clip / norm;
     size_t matrices = 0;
-    for (MuonMatrix matrix; nth_matrix(&move, matrices, &matrix);)
+    for (MuonMatrix matrix; nth_muon_matrix(&job, matrices, &matrix);)
         matrices++;
-    team_run(matrices, move_matrix, &move); /* each of them, being small, on one thread */
-    move_others(&move, t);
+    team_run(matrices, muon_tile, &job); /* each of them, being small, on one thread */
+    adamw_others(&job, t);
     phase_enter(PHASE_REST);
 }

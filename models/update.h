@@ -34,8 +34,9 @@ void update_slices(const Model *model, size_t optimizer, size_t count, size_t *p
 
 /* Gradient norm, for the mean loss over `tokens`: update_square_sums writes the squared sums
  * of the pieces of a slice, update_gradient_norm adds all pieces. */
-void update_square_sums(const Model *model, size_t optimizer, const real *gradient,
-                        UpdateSlice slice, double *sums);
+void update_square_sums(const Model *model, size_t optimizer,
+                        const real *gradient,             /* (table.total) */
+                        UpdateSlice slice, double *sums); /* (pieces) of all slices */
 double update_gradient_norm(const double *sums, size_t pieces, size_t tokens);
 
 /* Scratch reals of an update, for the current number of threads. */
@@ -43,7 +44,9 @@ size_t update_scratch_reals(const Model *model, size_t optimizer);
 
 /* Step t (from 1) of a slice. Divides the gradient by `tokens` and clips it by `norm`, the
  * gradient norm from above. */
-void update_apply(Model *model, real *m, real *v, const real *gradient, const Update *update,
-                  UpdateSlice slice, uint64_t t, double norm, size_t tokens, real *scratch);
+void update_apply(Model *model, real *m, real *v, /* (table.total) */
+                  const real *gradient,           /* (table.total) */
+                  const Update *update, UpdateSlice slice, uint64_t t, double norm,
+                  size_t tokens, real *scratch); /* (update_scratch_reals) */
 
 #endif

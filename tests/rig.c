@@ -80,7 +80,7 @@ void rig_check_gradients(Rig *rig, double (*loss)(void *rig), const char *part)
     for (size_t r = 0; r < rig->model.table.count; r++) {
         const ParamRow *row = &rig->model.table.rows[r];
         const Variable x = {.name = row->name,
-                            .at = rig->model.base + row->offset,
+                            .value = rig->model.base + row->offset,
                             .gradient = gradient + row->offset,
                             .rows = 1,
                             .columns = row->count};

@@ -125,15 +125,15 @@ static void check_slope(const Variable *x, const real *origin, size_t one,
         double losses[2];
         for (int side = 0; side < 2; side++) {
             for (size_t i = 0; i < elements; i++)
-                x->at[place(x, i)] = origin[i] +
-                                     (real)((side ? step : -step) * direction(i, one));
+                x->value[place(x, i)] = origin[i] +
+                                        (real)((side ? step : -step) * direction(i, one));
             losses[side] = loss(of);
         }
         numeric = (losses[1] - losses[0]) / (2 * step);
         agree = fabs(analytic - numeric) <= 1e-6 + 1e-6 * fabs(numeric);
     }
     for (size_t i = 0; i < elements; i++)
-        x->at[place(x, i)] = origin[i];
+        x->value[place(x, i)] = origin[i];
     ck_assert_msg(agree,
                   "%s: d %s, element %td (-1: all) of (%zu, %zu), is %.9g, should be %.9g",
                   label, x->name, (ptrdiff_t)one, x->rows, x->columns, analytic, numeric);
@@ -145,7 +145,7 @@ void check_slopes(const Variable *x, double (*loss)(void *of), void *of, const c
     const size_t elements = x->rows * x->columns;
     real *origin = memory_take(elements, sizeof *origin, "a test");
     for (size_t i = 0; i < elements; i++)
-        origin[i] = x->at[place(x, i)];
+        origin[i] = x->value[place(x, i)];
     check_slope(x, origin, ALL, loss, of, label);
     for (size_t i = 0; i < elements; i += 1 + elements / SOME)
         check_slope(x, origin, i, loss, of, label);

@@ -38,7 +38,7 @@ void small_model_free(SmallModel *small);
  * which was added to `base`. */
 typedef struct Variable {
     const char *name;
-    real *at;
+    real *value;
     const real *gradient;
     real base;
     size_t rows, columns, stride;

@@ -38,28 +38,28 @@ static size_t variables_of(const Case *c, Variable *list)
         list[count++] = (Variable){.name = which == 0              ? "q"
                                            : which <= head->copies ? "k"
                                                                    : "v",
-                                   .at = case_columns(c, QKV, which),
+                                   .value = case_columns(c, QKV, which),
                                    .gradient = case_columns(c, DQKV, which),
                                    .rows = head->length,
                                    .columns = case_width(c, QKV, which),
                                    .stride = head->stride};
     if (c->gates)
         list[count++] = (Variable){.name = "gates",
-                                   .at = case_columns(c, GATES, 0),
+                                   .value = case_columns(c, GATES, 0),
                                    .gradient = case_columns(c, DGATES, 0),
                                    .rows = head->length,
                                    .columns = c->gates,
                                    .stride = head->gates_stride};
     if (c->rates)
         list[count++] = (Variable){.name = "rates",
-                                   .at = case_columns(c, RATES, 0),
+                                   .value = case_columns(c, RATES, 0),
                                    .gradient = case_columns(c, DRATES, 0),
                                    .rows = head->length,
                                    .columns = c->rates,
                                    .stride = head->rates_stride};
     if (c->param_count && !c->kind->params_random)
         list[count++] = (Variable){.name = "params",
-                                   .at = c->at[PARAMS],
+                                   .value = c->at[PARAMS],
                                    .gradient = c->at[DPARAMS],
                                    .base = 1,
                                    .rows = 1,

@@ -102,16 +102,16 @@ TEST(one_file_is_split_by_lines)
 
 TEST(separate_split_files_take_precedence)
 {
-    char *path = scratch_put("main", "a\na\na\nb\n"), *own = scratch_put("own", "b a\n");
+    char *path = scratch_put("main", "a\na\na\nb\n"), *other = scratch_put("own", "b a\n");
     CorpusOptions options = plain;
-    options.valid = own;
+    options.valid = other;
     Corpus corpus = load(path, &options);
     expect_split(&corpus, &corpus.train, "a <eos> a <eos> a <eos> ");
     expect_split(&corpus, &corpus.valid, "<unk> a <eos> ");
     expect_split(&corpus, &corpus.test, "<unk> <eos> ");
     ck_assert(strstr(corpus.source, "75 % training, 25 % test; validation from "));
     corpus_free(&corpus);
-    options.test = own;
+    options.test = other;
     corpus = load(path, &options);
     ck_assert_uint_eq(corpus.train.count, 8);
     ck_assert(!strstr(corpus.source, "split"));
@@ -121,12 +121,12 @@ TEST(separate_split_files_take_precedence)
     expect_no_corpus(path, &options, "only once");
     options.valid = "no-such-file";
     expect_no_corpus(path, &options, "--valid no-such-file");
-    own = scratch_path(".");
-    options.valid = own;
+    other = scratch_path(".");
+    options.valid = other;
     expect_no_corpus(path, &options, "directory");
-    own = scratch_put("bad", "good\nb\xff\n");
-    options.valid = own;
-    options.test = own;
+    other = scratch_put("bad", "good\nb\xff\n");
+    options.valid = other;
+    options.test = other;
     expect_no_corpus(path, &options, "bad:2: invalid UTF-8 at byte 6");
 }
 
@@ -141,12 +141,12 @@ TEST(empty_corpora_are_refused)
 
 TEST(validation_texts_must_not_be_empty)
 {
-    char *path = scratch_put("known", "a b\na\nb\n"), *own = scratch_put("own", " \n\n");
+    char *path = scratch_put("known", "a b\na\nb\n"), *other = scratch_put("own", " \n\n");
     CorpusOptions options = plain;
-    options.valid = own;
+    options.valid = other;
     expect_no_corpus(path, &options, "own: the corpus is empty");
-    own = scratch_put("own", "all of this\nis new\n");
-    options.valid = own;
+    other = scratch_put("own", "all of this\nis new\n");
+    options.valid = other;
     Corpus corpus = load(path, &options);
     ck_assert_uint_eq(corpus.valid.count, 7);
     ck_assert_uint_eq(corpus.valid.unknown, 5);
@@ -270,11 +270,11 @@ TEST(trimming_strips_white_space_of_lines)
     }
 }
 
-static char *heard;
+static char *messages;
 
-static void hear(const char *what)
+static void record_message(const char *what)
 {
-    text_append(&heard, "%s; ", what ? what : "done");
+    text_append(&messages, "%s; ", what ? what : "done");
 }
 
 TEST(loading_a_large_text_is_announced)
@@ -283,21 +283,21 @@ TEST(loading_a_large_text_is_announced)
     CorpusOptions options = plain;
     options.max_input_mb = 30;
     options.tokenizer = TOKENIZER_BYTE;
-    options.tell = hear;
+    options.tell = record_message;
     char *text = memory_take(SIZE + 1, 1, "a test");
     for (size_t i = 0; i < SIZE; i++)
         text[i] = i % 50 == 49 ? '\n' : 'x';
     char *path = scratch_path("large.txt"), *small = scratch_put("small.txt", "a\nb\nc\nd\n");
     scratch_write(path, text, SIZE);
     Corpus corpus = load(small, &options);
-    ck_assert_str_eq(heard, "done; ");
+    ck_assert_str_eq(messages, "done; ");
     corpus_free(&corpus);
     corpus = load(path, &options);
     char *expected = text_format("done; tokenizing %s (20 MB); done; ", path);
-    ck_assert_str_eq(heard, expected);
+    ck_assert_str_eq(messages, expected);
     corpus_free(&corpus);
     free(expected);
-    free(heard);
+    free(messages);
     free(text);
 }
 

@@ -50,7 +50,7 @@ TEST(models_that_llama_cpp_does_not_compute_are_refused)
 /* --- the bytes, read with the code of this test alone --- */
 
 typedef struct Bytes {
-    char *at;
+    char *data;
     size_t size, place;
 } Bytes;
 
@@ -59,7 +59,7 @@ static uint64_t number(Bytes *bytes, size_t size)
     uint64_t value = 0;
     ck_assert_uint_le(bytes->place + size, bytes->size);
     for (size_t i = size; i-- > 0;)
-        value = value << 8 | (unsigned char)bytes->at[bytes->place + i];
+        value = value << 8 | (unsigned char)bytes->data[bytes->place + i];
     bytes->place += size;
     return value;
 }
@@ -68,7 +68,7 @@ static bool is_string(Bytes *bytes, const char *text)
 {
     size_t size = number(bytes, 8);
     ck_assert_uint_le(size, bytes->size - bytes->place);
-    const char *at = bytes->at + bytes->place;
+    const char *at = bytes->data + bytes->place;
     bytes->place += size;
     return size == strlen(text) && memcmp(at, text, size) == 0;
 }
@@ -119,20 +119,20 @@ static void check_file(const char *settings, const char *architecture, size_t te
     ck_assert_msg(loaded_open(&loaded, content.path, &error), "%s", error.text);
     ck_assert_msg(export_gguf(&loaded, path, &said, &error), "%s", error.text);
     ck_assert_msg(strstr(said, architecture) && strstr(said, "no word tokenizer"), "%s", said);
-    ck_assert(file_read(path, 1 << 20, &bytes.at, &bytes.size, &error));
-    ck_assert_mem_eq(bytes.at, "GGUF\3\0\0\0", 8);
+    ck_assert(file_read(path, 1 << 20, &bytes.data, &bytes.size, &error));
+    ck_assert_mem_eq(bytes.data, "GGUF\3\0\0\0", 8);
     bytes.place = 8;
     ck_assert_uint_eq(number(&bytes, 8), tensors);
     for (uint64_t pairs = number(&bytes, 8); pairs > 0; pairs--) {
         is_string(&bytes, "");
         skip_value(&bytes, number(&bytes, 4));
     }
-    const float *tokens = (const float *)(bytes.at + check_tensors(&bytes, tensors));
+    const float *tokens = (const float *)(bytes.data + check_tensors(&bytes, tensors));
     for (size_t i = 0; i < content_config.vocabulary * content_config.dim; i++)
         ck_assert(tokens[i] == (float)loaded.model.at.wte[i]);
     ck_assert(!export_gguf(&loaded, path, &said, &error));
     support_check_error(&error, path, "there is a file already");
-    free(bytes.at);
+    free(bytes.data);
     free(said);
     loaded_close(&loaded);
     content_free(&content);

@@ -22,7 +22,7 @@ enum {
 /* --- matrices between pages that nobody may touch --- */
 
 typedef struct Fenced {
-    real *at;
+    real *data;
     size_t count, pages; /* numbers, and bytes between the fences */
     char *map;
 } Fenced;
@@ -35,9 +35,9 @@ static Fenced fence(size_t count, bool at_the_end)
     fenced.map = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(fenced.map, MAP_FAILED);
     ck_assert_int_eq(mprotect(fenced.map + page, fenced.pages, PROT_READ | PROT_WRITE), 0);
-    fenced.at = (void *)(fenced.map + page + (at_the_end ? fenced.pages - bytes : 0));
+    fenced.data = (void *)(fenced.map + page + (at_the_end ? fenced.pages - bytes : 0));
     for (size_t i = 0; i < count; i++)
-        fenced.at[i] = (real)(2 * random_uniform(random_key(1, RANDOM_TEST, count), i) - 1);
+        fenced.data[i] = (real)(2 * random_uniform(random_key(1, RANDOM_TEST, count), i) - 1);
     return fenced;
 }
 
@@ -91,20 +91,20 @@ static void check_multiply(const Case *this, real alpha)
     size_t b_row = this->b_turned ? 1 : n + GAP, b_next = this->b_turned ? k + GAP : 1;
 
     real *expected = malloc(c.count * sizeof *expected);
-    memcpy(expected, c.at, c.count * sizeof *expected);
+    memcpy(expected, c.data, c.count * sizeof *expected);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
             real *at = expected + i * (n + GAP) + j, sum = 0;
             for (size_t l = 0; l < k; l++)
-                sum = multiply_add(a.at[i * a_row + l * a_next], b.at[l * b_row + j * b_next],
-                                   sum);
+                sum = multiply_add(a.data[i * a_row + l * a_next],
+                                   b.data[l * b_row + j * b_next], sum);
             *at = multiply_add(alpha, sum, this->add ? *at : 0);
         }
-    KernelStrips left = this->a_packed ? kernel_pack_strips(packed_a.at, a.at, a_next, m, k)
-                                       : kernel_strips(a.at, a_row, a_next);
-    kernel_multiply(m, n, k, alpha, left, kernel_pack(packed.at, b.at, b_row, b_next, k, n),
-                    (KernelStart){this->add ? c.at : NULL, n + GAP}, c.at, n + GAP);
-    compare(this, c.at, expected, "a product");
+    KernelStrips left = this->a_packed ? kernel_pack_strips(packed_a.data, a.data, a_next, m, k)
+                                       : kernel_strips(a.data, a_row, a_next);
+    kernel_multiply(m, n, k, alpha, left, kernel_pack(packed.data, b.data, b_row, b_next, k, n),
+                    (KernelStart){this->add ? c.data : NULL, n + GAP}, c.data, n + GAP);
+    compare(this, c.data, expected, "a product");
     free(expected);
     unfence(&a);
     unfence(&b);
@@ -132,16 +132,16 @@ static void check_dots(const Case *this, real alpha)
     Fenced b = fence(numbers_of(n, k), this->at_the_end);
     Fenced c = fence(numbers_of(m, n), this->at_the_end);
     real *expected = malloc(c.count * sizeof *expected);
-    memcpy(expected, c.at, c.count * sizeof *expected);
+    memcpy(expected, c.data, c.count * sizeof *expected);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++) {
             real *at = expected + i * (n + GAP) + j;
-            real dot = plain_dot(a.at + i * (k + GAP), b.at + j * (k + GAP), k);
+            real dot = plain_dot(a.data + i * (k + GAP), b.data + j * (k + GAP), k);
             *at = multiply_add(alpha, dot, this->add ? *at : 0);
         }
-    kernel_dots(m, n, k, alpha, a.at, k + GAP, b.at, k + GAP,
-                (KernelStart){this->add ? c.at : NULL, n + GAP}, c.at, n + GAP);
-    compare(this, c.at, expected, "inner products");
+    kernel_dots(m, n, k, alpha, a.data, k + GAP, b.data, k + GAP,
+                (KernelStart){this->add ? c.data : NULL, n + GAP}, c.data, n + GAP);
+    compare(this, c.data, expected, "inner products");
     free(expected);
     unfence(&a);
     unfence(&b);
@@ -184,11 +184,11 @@ TEST(panels_in_place_give_the_same_product)
     Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
     Fenced packed = fence(COLUMNS * DEPTH, false);
     real from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
-    KernelStrips left = kernel_strips(a.at, DEPTH + GAP, 1);
-    KernelPanels right = kernel_pack(packed.at, b.at, STRIDE, 1, DEPTH, COLUMNS);
+    KernelStrips left = kernel_strips(a.data, DEPTH + GAP, 1);
+    KernelPanels right = kernel_pack(packed.data, b.data, STRIDE, 1, DEPTH, COLUMNS);
     kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, from_packed,
                     COLUMNS);
-    right = (KernelPanels){b.at, STRIDE, KERNEL_COLUMNS};
+    right = (KernelPanels){b.data, STRIDE, KERNEL_COLUMNS};
     kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, in_place,
                     COLUMNS);
     ck_assert_mem_eq(in_place, from_packed, sizeof in_place);
@@ -207,10 +207,10 @@ TEST(every_row_may_begin_with_the_same_numbers)
     Fenced packed = fence(2 * KERNEL_COLUMNS * DEPTH, false);
     real together[MOST_ROWS * COLUMNS], apart[MOST_ROWS * COLUMNS];
     for (size_t i = 0; i < MOST_ROWS; i++)
-        memcpy(apart + i * COLUMNS, bias.at, COLUMNS * sizeof *apart);
-    KernelStrips left = kernel_strips(a.at, DEPTH + GAP, 1);
-    KernelPanels right = kernel_pack(packed.at, b.at, COLUMNS + GAP, 1, DEPTH, COLUMNS);
-    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){bias.at, 0},
+        memcpy(apart + i * COLUMNS, bias.data, COLUMNS * sizeof *apart);
+    KernelStrips left = kernel_strips(a.data, DEPTH + GAP, 1);
+    KernelPanels right = kernel_pack(packed.data, b.data, COLUMNS + GAP, 1, DEPTH, COLUMNS);
+    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){bias.data, 0},
                     together, COLUMNS);
     kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){apart, COLUMNS},
                     apart, COLUMNS);
@@ -228,11 +228,11 @@ TEST(a_transposed_matrix_has_its_numbers_in_their_places)
         for (size_t columns = 1; columns <= MOST; columns++) {
             Fenced from = fence(numbers_of(rows, columns), true);
             Fenced to = fence(numbers_of(columns, rows), true);
-            kernel_transpose(to.at, rows + GAP, from.at, columns + GAP, rows, columns);
+            kernel_transpose(to.data, rows + GAP, from.data, columns + GAP, rows, columns);
             for (size_t i = 0; i < rows; i++)
                 for (size_t j = 0; j < columns; j++)
-                    ck_assert_double_eq(to.at[j * (rows + GAP) + i],
-                                        from.at[i * (columns + GAP) + j]);
+                    ck_assert_double_eq(to.data[j * (rows + GAP) + i],
+                                        from.data[i * (columns + GAP) + j]);
             unfence(&from);
             unfence(&to);
         }

@@ -347,10 +347,10 @@ static long double slow_logits(long double *z, const real *x, const real *w, con
 static long double slow_gradient(const HeadRig *rig, const long double *z, long double lse,
                                  const long double *q, size_t v, int32_t target)
 {
-    long double cap = rig->sizes.cap, bend = cap > 0 ? z[v] / cap : 0;
+    long double cap = rig->sizes.cap, capped = cap > 0 ? z[v] / cap : 0;
     long double taught = rig->teacher.width ? rig->teacher.share : 0;
     return (expl(z[v] - lse) - (1 - taught) * (v == (size_t)target) - taught * expl(q[v])) *
-           (1 - bend * bend);
+           (1 - capped * capped);
 }
 
 static bool is_largest(const long double *z, size_t vocabulary, int32_t target)

@@ -47,10 +47,10 @@ static void warned(void *self, const char *text)
     text_append(&story, "%s hears '%s', ", (const char *)self, text);
 }
 
-static const ObserverCalls stepping = {.at = {[RUN_STEPPED] = stepped}},
+static const ObserverCalls stepping = {.on = {[RUN_STEPPED] = stepped}},
                            hearing = {.warned = warned},
-                           both = {.at = {[RUN_STARTED] = started, [RUN_ENDED] = ended}},
-                           end_only = {.at = {[RUN_ENDED] = ended}};
+                           both = {.on = {[RUN_STARTED] = started, [RUN_ENDED] = ended}},
+                           end_only = {.on = {[RUN_ENDED] = ended}};
 static const RunView nothing;
 
 TEST(observers_are_called_in_order_until_one_fails)
@@ -139,7 +139,7 @@ static void start(Samples *samples, size_t step)
     RunView run = run_at(&progress, step);
     Error error;
     *samples = (Samples){0};
-    ck_assert_msg(samples_calls.at[RUN_STARTED](samples, &run, &error), "%s", error.text);
+    ck_assert_msg(samples_calls.on[RUN_STARTED](samples, &run, &error), "%s", error.text);
 }
 
 static void add_sample(Samples *samples, size_t step, const char *text)
@@ -148,7 +148,7 @@ static void add_sample(Samples *samples, size_t step, const char *text)
     RunView run = run_at(&progress, step);
     Error error;
     run.sample = text;
-    ck_assert(samples_calls.at[RUN_SAMPLED](samples, &run, &error));
+    ck_assert(samples_calls.on[RUN_SAMPLED](samples, &run, &error));
 }
 
 TEST(samples_are_kept)
@@ -224,16 +224,16 @@ TEST(long_logs_need_no_more_memory)
     RunLog log;
     Error error;
     ck_assert_msg(runlog_create(&log, path, &error), "%s", error.text);
-    ck_assert_msg(curves_calls.at[RUN_STARTED](&whole, &run, &error), "%s", error.text);
+    ck_assert_msg(curves_calls.on[RUN_STARTED](&whole, &run, &error), "%s", error.text);
     for (size_t step = 1; step <= ROWS; step++) {
         run.row = (RunLogRow){.step = step,
                               .train_loss = step % 1000 == 7 ? 99 : 1.0 / (double)step};
         ck_assert(runlog_append(&log, &run.row, &error));
-        ck_assert(curves_calls.at[RUN_LOGGED](&whole, &run, &error));
+        ck_assert(curves_calls.on[RUN_LOGGED](&whole, &run, &error));
         ck_assert_uint_lt(arrlenu(whole.rows), MOST);
     }
     ck_assert(runlog_close(&log, &error));
-    ck_assert_msg(curves_calls.at[RUN_STARTED](&resumed, &run, &error), "%s", error.text);
+    ck_assert_msg(curves_calls.on[RUN_STARTED](&resumed, &run, &error), "%s", error.text);
     ck_assert_uint_eq(arrlenu(whole.rows), arrlenu(resumed.rows));
     size_t peaks = 0;
     for (size_t i = 0; i < arrlenu(whole.rows); i++) {

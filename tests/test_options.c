@@ -347,23 +347,23 @@ TEST(kinds_accept_only_their_own_options)
 TEST(the_option_tables_are_valid)
 {
     Settings settings = {0};
-    const Options own = settings_options(&settings);
+    const Options all = settings_options(&settings);
     const Option *option;
-    options_set_defaults(&own); /* which would end the program */
-    for (size_t i = 0; (option = option_at(&own, i)); i++) {
-        ck_assert_ptr_eq(option_find(&own, option->name), option);
+    options_set_defaults(&all); /* which would end the program */
+    for (size_t i = 0; (option = option_at(&all, i)); i++) {
+        ck_assert_ptr_eq(option_find(&all, option->name), option);
         ck_assert_msg(!option->fixed || option->stored, "%s", option->name);
         ck_assert_msg(strncmp(option->name, "no-", 3) != 0, "%s", option->name);
         ck_assert_msg(option->type == OPTION_TEXT || option->type == OPTION_ACTION ||
                           option->fallback,
                       "%s has no default", option->name);
     }
-    char *text = options_write_text(&own);
+    char *text = options_write_text(&all);
     Error error;
-    ck_assert_msg(options_read_text(&own, text, "here", &error), "%s", error.text);
-    char *again = options_write_text(&own);
+    ck_assert_msg(options_read_text(&all, text, "here", &error), "%s", error.text);
+    char *again = options_write_text(&all);
     ck_assert_str_eq(text, again);
     free(text);
     free(again);
-    options_free_texts(&own);
+    options_free_texts(&all);
 }

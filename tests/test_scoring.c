@@ -168,7 +168,7 @@ TEST(a_temperature_divides_the_logits)
         config.norm = kind & 4 ? NORM_POST : NORM_PRE;
         Rig rig;
         rig_make(&rig, config, kind & 1 ? WINDOW : 3, 2);
-        Temperatures temperatures = {.at = {0.5, 1, 1.7}, .count = 3};
+        Temperatures temperatures = {.values = {0.5, 1, 1.7}, .count = 3};
         SlowTemperature slow[3] = {{0.5, 0}, {1, 0}, {1.7, 0}};
         ScoreListener listeners[] = {{sum_slowly, &slow[0]},
                                      {sum_slowly, &slow[1]},
@@ -184,7 +184,7 @@ TEST(a_temperature_divides_the_logits)
 
 static double nats_at(Scorer *scorer, double temperature)
 {
-    Temperatures temperatures = {.at = {temperature}, .count = 1};
+    Temperatures temperatures = {.values = {temperature}, .count = 1};
     ScoreListener listener = temperatures_listener(&temperatures);
     scorer_score(scorer, &text, &listener, 1);
     return temperatures.nats[0];
@@ -557,7 +557,7 @@ enum { MODELS = 3, REPEATS = 10000 };
 /* Adds a model's probability of each token, from its logits. */
 typedef struct SlowAverage {
     double *probabilities;
-    size_t at;
+    size_t next;
 } SlowAverage;
 
 static void add_slowly(void *context, Pass *pass)
@@ -570,7 +570,7 @@ static void add_slowly(void *context, Pass *pass)
         one.targets += n;
         one.count = 1;
         sum_slowly(&alone, &(Pass){.model = pass->model, .scored = one});
-        slow->probabilities[slow->at++] += exp(-alone.nats);
+        slow->probabilities[slow->next++] += exp(-alone.nats);
     }
 }
 
@@ -651,7 +651,7 @@ TEST(an_average_is_one_of_probabilities)
         const ScoreListener listeners[] = {
             {add_slowly, &slow}, ensemble_listener(&ensemble), softener_listener(&softener)};
         Score alone = scorer_score(&rig.scorer, &text, listeners, COUNT(listeners));
-        ck_assert_uint_eq(slow.at, TEXT);
+        ck_assert_uint_eq(slow.next, TEXT);
         ck_assert_uint_eq(ensemble.runs, model + 1);
         if (model == 0)
             check_near(ensemble_nats(&ensemble), alone.nats, "average of", 1);
@@ -699,5 +699,5 @@ TEST(soft_targets_of_a_long_text_take_no_memory)
     soft_targets_close(&soft);
     softener_free(&softener);
     rig_free(&rig);
-    free((void *)endless.ids.at);
+    free((void *)endless.ids.data);
 }

@@ -164,9 +164,9 @@ TEST(signals_interrupt_the_thread_that_made_the_team)
             team_run(20, look_at_mask, &numbers[i]);
         ck_assert_uint_eq(left_to_others, i < 2 ? others_tiles : 0);
         team_stop();
-        sigset_t own;
-        pthread_sigmask(SIG_SETMASK, NULL, &own);
-        ck_assert(!sigismember(&own, numbers[i]));
+        sigset_t mask;
+        pthread_sigmask(SIG_SETMASK, NULL, &mask);
+        ck_assert(!sigismember(&mask, numbers[i]));
     }
 }
 
@@ -464,7 +464,7 @@ TEST(bf16_products_of_exact_values_are_exact)
     each_large_product(GEMM_PAIR, check_exactly);
 }
 
-/* Tests all means that exist, although only one is in use. */
+/* Tests all kernels that exist, although only one is in use. */
 TEST(every_bf16_kernel_is_correct)
 {
     enum { DEPTH = 3 * BFLOAT_STEP };
@@ -473,15 +473,15 @@ TEST(every_bf16_kernel_is_correct)
     ProductRig rig;
     product_rig_make(&rig, (Shape){BFLOAT_SQUARE, BFLOAT_SQUARE, DEPTH}, false, false);
     shorten_rig(&rig);
-    const BfloatMeans *means;
-    for (size_t i = 0; (means = bfloat_means(i / 2)); i++) {
+    const BfloatMeans *kernel;
+    for (size_t i = 0; (kernel = bfloat_means(i / 2)); i++) {
         BfloatParts parts = i % 2 ? BFLOAT_PAIR : BFLOAT_ONE;
         size_t band = BFLOAT_ONE_BAND(parts, DEPTH);
-        means->pack(a, parts, (BfloatSource){rig.a.at, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
+        kernel->pack(a, parts, (BfloatSource){rig.a.at, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_LEFT);
-        means->pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
+        kernel->pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
                     BFLOAT_RIGHT);
-        means->multiply(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,
+        kernel->multiply(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,
                         rig.c_stride);
         check_product_to(0, &rig, rig.c, 1, GEMM_SET);
     }

@@ -204,8 +204,8 @@ static void check(Series *series)
 
 /* Whether a run has the value that is asked for, or has found it in the text and the machine.
  */
-static bool is_granted(const Option *option, const char *asked, const char *has,
-                       const CommandLine *line)
+static bool value_matches(const Option *option, const char *asked, const char *has,
+                          const CommandLine *line)
 {
     bool of_text = strcmp(option->name, "tokens") == 0 ||
                    strcmp(option->name, "lowercase") == 0;
@@ -215,7 +215,7 @@ static bool is_granted(const Option *option, const char *asked, const char *has,
 }
 
 /* Whether the directory holds the run that this command would start there. */
-static bool is_own(const Run *run)
+static bool is_run_of_series(const Run *run)
 {
     enum { MOST = 1 << 20 };
     Settings stored = {0};
@@ -232,7 +232,7 @@ static bool is_own(const Run *run)
     same = options_read_text(&has, text, "the settings", &error);
     for (size_t i = 0; same && (option = option_at(&has, i)); i++) {
         char *one = option_value(&asked, option), *other = option_value(&has, option);
-        same = !option->stored || is_granted(option, one, other, &run->line);
+        same = !option->stored || value_matches(option, one, other, &run->line);
         free(one);
         free(other);
     }
@@ -258,7 +258,7 @@ static bool place(Series *series, size_t number)
                                   run->name, stem);
         if (number > 1)
             text_append(&run->folder, "-%zu", number);
-        fits = fits && (!file_exists(run->folder) || is_own(run));
+        fits = fits && (!file_exists(run->folder) || is_run_of_series(run));
         free(kind);
         free(stem);
     }
@@ -330,7 +330,7 @@ int series_train(const CommandLine *line, int (*train_one)(const CommandLine *li
     bool talks = ranks_first() && !(quiet && strcmp(quiet, "yes") == 0);
     for (size_t i = 0; status == EXIT_SUCCESS && i < arrlenu(series.runs); i++) {
         Run *run = &series.runs[i];
-        direct(run, file_exists(run->folder) && is_own(run));
+        direct(run, file_exists(run->folder) && is_run_of_series(run));
         if (talks)
             printf("%s== %s\n", i ? "\n" : "", run->name);
         fflush(stdout);

@@ -14,7 +14,7 @@ static void draw(Batches *batches, size_t epoch)
 {
     enum { OFFSET, ORDER };
     RandomKey key = random_key(batches->options.seed, RANDOM_WINDOWS, epoch);
-    batches->offset = batches->options.labels.at
+    batches->offset = batches->options.labels.data
                           ? 0
                           : (size_t)random_below(random_subkey(key, OFFSET), 0, batches->count);
     random_permutation(random_subkey(key, ORDER), batches->order, batches->windows);
@@ -27,7 +27,7 @@ void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions
     assert(count > 0 && context > 0 && options->batch > 0);
     size_t windows = team_tiles(count, context);
     assert(windows <= UINT32_MAX);
-    assert(!options->labels.at || count % context == 0);
+    assert(!options->labels.data || count % context == 0);
     *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
     batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
     draw(batches, 0);
@@ -69,9 +69,9 @@ static void read_ids(const Batches *batches, size_t at, size_t count, int32_t *t
 }
 
 /* Replaces the targets of a window by its labels; returns how many there are. */
-static size_t take_labels(const Batches *batches, size_t at, size_t length, int32_t *targets)
+static size_t read_labels(const Batches *batches, size_t at, size_t length, int32_t *targets)
 {
-    if (!batches->options.labels.at)
+    if (!batches->options.labels.data)
         return length;
     size_t count = 0;
     tokens_read(batches->options.labels, at, length, targets);
@@ -96,7 +96,7 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t fir
             read_ids(batches, at, length, targets);
             read_ids(batches, (at ? at : count) - 1, 1, inputs);
             memcpy(inputs + 1, targets, (length - 1) * sizeof *inputs);
-            total.targets += take_labels(batches, at, length, targets);
+            total.targets += read_labels(batches, at, length, targets);
         }
         for (size_t t = length; t < context; t++) {
             inputs[t] = 0;

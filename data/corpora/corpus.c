@@ -312,7 +312,7 @@ static void *encode(CorpusSplit *split, const Vocabulary *vocabulary, Text *text
     } else {
         encode_pieces(split, vocabulary, text);
         free(memory);
-        memory = (void *)split->ids.at;
+        memory = (void *)split->ids.data;
     }
     text->owned = NULL;
     return memory;
@@ -393,9 +393,9 @@ void corpus_free(Corpus *corpus)
         free(corpus->owned[split]);
         mapping_close(corpus->mappings[split]);
     }
-    free((void *)corpus->train.labels.at);
-    free((void *)corpus->valid.labels.at);
-    free((void *)corpus->test.labels.at);
+    free((void *)corpus->train.labels.data);
+    free((void *)corpus->valid.labels.data);
+    free((void *)corpus->test.labels.data);
     vocabulary_free(&corpus->vocabulary);
     free(corpus->source);
     *corpus = (Corpus){0};

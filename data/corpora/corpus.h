@@ -57,7 +57,7 @@ typedef struct Corpus {
 /* The tokens that losses are of. */
 static inline size_t split_scored(const CorpusSplit *split)
 {
-    return split->labels.at ? split->labelled : split->count;
+    return split->labels.data ? split->labelled : split->count;
 }
 
 /* The share of unknown words among the tokens. */

@@ -210,9 +210,9 @@ static bool check_standard_input(const CorpusFiles *files, Error *error)
  */
 static char *whole_name(const char *name, const char *data_folder)
 {
-    char *own = find_file(NULL, name);
-    if (own || !*name)
-        return own ? own : memory_copy_text(name);
+    char *as_given = find_file(NULL, name);
+    if (as_given || !*name)
+        return as_given ? as_given : memory_copy_text(name);
     char *inside = file_join(name, IDS), *path = find_file(NULL, inside);
     if (!path)
         path = find_file(data_folder, inside);

@@ -132,7 +132,7 @@ bool corpus_check(const Corpus *corpus, Error *error)
             mapping_accept(corpus->mappings[i]);
     for (size_t i = 0; i < FILES; i++)
         if (splits[i]->count && tokens_crc(splits[i]->ids, splits[i]->count) != splits[i]->crc)
-            mapping_mark_changed(splits[i]->ids.at);
+            mapping_mark_changed(splits[i]->ids.data);
     for (size_t i = 0; i < FILES; i++)
         if (corpus->mappings[i] && !mapping_check(corpus->mappings[i], error))
             return false;

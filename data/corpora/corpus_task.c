@@ -113,7 +113,7 @@ bool corpus_make_task(Corpus *corpus, const char *name, const CorpusOptions *opt
     CorpusSplit *splits[] = {&corpus->train, &corpus->valid, &corpus->test};
     for (size_t i = 0; good && i < sizeof splits / sizeof *splits; i++) {
         fill(corpus, splits[i], &task, i + 1, i ? HELD_OUT : task.lines, words, ids);
-        corpus->owned[i] = (void *)splits[i]->ids.at;
+        corpus->owned[i] = (void *)splits[i]->ids.data;
     }
     corpus->line = task.length + 1;
     corpus->source = text_format("the synthetic task %s: %zu lines of %zu tokens", name,

@@ -32,8 +32,8 @@ static bool is_crossed(const Pieces *pieces, const char *text, size_t size, size
         const char *token;
         size_t length = vocabulary_piece(pieces->vocabulary, pieces->crossing[i], &token);
         for (size_t before = 1; before < length && before <= at; before++) {
-            size_t from = at - before, there = size - from;
-            if (memcmp(text + from, token, length < there ? length : there) == 0)
+            size_t from = at - before, rest = size - from;
+            if (memcmp(text + from, token, length < rest ? length : rest) == 0)
                 return true;
         }
     }

@@ -102,7 +102,7 @@ static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *sp
     SoftHeader header = {0};
     size_t size = soft->mapping->size;
     if (size >= sizeof header)
-        memcpy(&header, soft->mapping->at, sizeof header);
+        memcpy(&header, soft->mapping->data, sizeof header);
     if (memcmp(header.magic, form.magic, sizeof form.magic) != 0 ||
         header.version != form.version || header.listed == 0 ||
         header.listed > SOFT_MOST_TOKENS)
@@ -112,7 +112,7 @@ static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *sp
     size_t bytes = split->count * record_bytes(header.listed);
     soft->listed = header.listed;
     soft->vocabulary = vocabulary;
-    soft->records = (const uint16_t *)((const char *)soft->mapping->at + sizeof header);
+    soft->records = (const uint16_t *)((const char *)soft->mapping->data + sizeof header);
     soft->crc = header.records_crc;
     if (size != sizeof header + bytes || checksum(soft->records, bytes) != soft->crc)
         return error_set(error, "%s: the file is incomplete or damaged; " WRITE_AGAIN, path);

@@ -12,10 +12,10 @@ enum { BLOCK = 4096 };
 /* Somebody may have written other ids into the file since they were checked. */
 static void end_mapped_read(Tokens tokens, int32_t *ids, size_t count)
 {
-    mapping_end_read(tokens.at, count * tokens.width);
+    mapping_end_read(tokens.data, count * tokens.width);
     for (size_t i = 0; i < count; i++)
         if ((uint32_t)ids[i] >= tokens.below) {
-            mapping_mark_changed(tokens.at);
+            mapping_mark_changed(tokens.data);
             ids[i] = 0;
         }
 }
@@ -23,10 +23,10 @@ static void end_mapped_read(Tokens tokens, int32_t *ids, size_t count)
 void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to)
 {
     tokens = tokens_from(tokens, first);
-    const uint8_t *bytes = tokens.at;
-    const uint16_t *pairs = tokens.at;
+    const uint8_t *bytes = tokens.data;
+    const uint16_t *pairs = tokens.data;
     if (tokens.width == sizeof *to)
-        memcpy(to, tokens.at, count * sizeof *to);
+        memcpy(to, tokens.data, count * sizeof *to);
     else if (tokens.width == sizeof *pairs)
         for (size_t i = 0; i < count; i++)
             to[i] = pairs[i];
@@ -40,23 +40,23 @@ void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to)
 void token_reader_begin(TokenReader *reader, Tokens tokens, size_t count)
 {
     reader->tokens = tokens;
-    reader->next = reader->at = reader->held = 0;
+    reader->next = reader->next_in_block = reader->count_in_block = 0;
     reader->count = count;
 }
 
 bool token_reader_next(TokenReader *reader, int32_t *id)
 {
     enum { ROOM = sizeof reader->block / sizeof *reader->block };
-    if (reader->at == reader->held) {
+    if (reader->next_in_block == reader->count_in_block) {
         size_t left = reader->count - reader->next;
         if (left == 0)
             return false;
-        reader->at = 0;
-        reader->held = left < ROOM ? left : ROOM;
-        tokens_read(reader->tokens, reader->next, reader->held, reader->block);
-        reader->next += reader->held;
+        reader->next_in_block = 0;
+        reader->count_in_block = left < ROOM ? left : ROOM;
+        tokens_read(reader->tokens, reader->next, reader->count_in_block, reader->block);
+        reader->next += reader->count_in_block;
     }
-    *id = reader->block[reader->at++];
+    *id = reader->block[reader->next_in_block++];
     return true;
 }
 
@@ -145,7 +145,7 @@ static bool read_header(TokenFile *file, size_t form, const char *path, Error *e
 {
     size_t size = file->mapping->size, header = TOKEN_HEADER * sizeof(int32_t);
     unsigned width = forms[form].width;
-    const int32_t *numbers = file->mapping->at;
+    const int32_t *numbers = file->mapping->data;
     if (size < header)
         return error_set(error, "%s: the header is cut: %zu bytes of %zu; make the file again",
                          path, size, header);
@@ -161,7 +161,7 @@ static bool read_header(TokenFile *file, size_t form, const char *path, Error *e
                          "%s: the header counts %zu tokens, which makes %zu bytes, but there "
                          "are %zu; the file is incomplete or damaged, make it again",
                          path, file->count, header + file->count * width, size);
-    file->ids = (Tokens){(const char *)file->mapping->at + header, width, 0};
+    file->ids = (Tokens){(const char *)file->mapping->data + header, width, 0};
     return true;
 }
 
@@ -170,7 +170,7 @@ static bool read_form(TokenFile *file, const char *path, Error *error)
     size_t size = file->mapping->size;
     int32_t magic = 0;
     if (size >= sizeof magic)
-        memcpy(&magic, file->mapping->at, sizeof magic);
+        memcpy(&magic, file->mapping->data, sizeof magic);
     for (size_t i = 0; i < FORMS; i++)
         if (magic == forms[i].magic)
             return read_header(file, i, path, error);
@@ -185,7 +185,7 @@ static bool read_form(TokenFile *file, const char *path, Error *error)
                          "%s: an odd number of bytes, %zu; every token id should have two, as "
                          "nanoGPT writes them; make the file again",
                          path, size);
-    file->ids = (Tokens){file->mapping->at, sizeof(uint16_t), 0};
+    file->ids = (Tokens){file->mapping->data, sizeof(uint16_t), 0};
     file->count = size / sizeof(uint16_t);
     return true;
 }
@@ -294,7 +294,7 @@ bool token_file_check(const TokenFile *file, size_t first, size_t count,
     for (size_t at = first, end = first + count, n; good && at < end; at += n) {
         n = end - at < STEP ? end - at : STEP;
         tokens_read(file->ids, at, n, block);
-        mapping_end_read(tokens_from(file->ids, at).at, n * file->ids.width);
+        mapping_end_read(tokens_from(file->ids, at).data, n * file->ids.width);
         good = scan_block(&scan, block, at, n, error);
     }
     *facts = (TokenFacts){.count = count, .crc = scan.crc};

@@ -9,9 +9,9 @@
 #include "src/base/mapping.h"
 
 typedef struct Tokens {
-    const void *at; /* unsigned little-endian ids */
-    unsigned width; /* bytes of an id */
-    uint32_t below; /* in a mapped file: what every id is below; 0: in memory */
+    const void *data; /* unsigned little-endian ids */
+    unsigned width;   /* bytes of an id */
+    uint32_t below;   /* in a mapped file: what every id is below; 0: in memory */
 } Tokens;
 
 /* Ids that are int32_t already. */
@@ -23,14 +23,14 @@ static inline Tokens tokens_plain(const int32_t *ids)
 /* Of ids in memory; mapped ones are read by the functions below, which check them. */
 static inline int32_t tokens_at(Tokens tokens, size_t i)
 {
-    return tokens.width == 1   ? ((const uint8_t *)tokens.at)[i]
-           : tokens.width == 2 ? ((const uint16_t *)tokens.at)[i]
-                               : ((const int32_t *)tokens.at)[i];
+    return tokens.width == 1   ? ((const uint8_t *)tokens.data)[i]
+           : tokens.width == 2 ? ((const uint16_t *)tokens.data)[i]
+                               : ((const int32_t *)tokens.data)[i];
 }
 
 static inline Tokens tokens_from(Tokens tokens, size_t first)
 {
-    tokens.at = (const char *)tokens.at + first * tokens.width;
+    tokens.data = (const char *)tokens.data + first * tokens.width;
     return tokens;
 }
 
@@ -41,8 +41,8 @@ void tokens_read(Tokens tokens, size_t first, size_t count, int32_t *to);
 /* Reads ids one after another. */
 typedef struct TokenReader {
     Tokens tokens;
-    size_t next, count; /* of all */
-    size_t at, held;    /* of the block */
+    size_t next, count;                   /* of all */
+    size_t next_in_block, count_in_block; /* of the block */
     int32_t block[1024];
 } TokenReader;
 void token_reader_begin(TokenReader *reader, Tokens tokens, size_t count);

@@ -165,7 +165,7 @@ typedef struct Tally {
     size_t *counts; /* by id, an stb_ds array */
 } Tally;
 
-static Tally tally_take(const Tokenizer *tokenizer, bool lowercase, const char *text,
+static Tally tally_make(const Tokenizer *tokenizer, bool lowercase, const char *text,
                         size_t size)
 {
     Tally tally = {.tokens = {.tokenizer = tokenizer}};
@@ -207,7 +207,7 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
         return error_usage(error, "--vocab-size %zu: <eos> and <unk> alone are %d",
                            limits->size, SPECIALS);
     size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
-    Tally tally = tally_take(vocabulary->tokenizer, vocabulary->lowercase, text, size);
+    Tally tally = tally_make(vocabulary->tokenizer, vocabulary->lowercase, text, size);
     size_t count = tally.tokens.count;
     size_t **order = memory_take(count, sizeof *order, "the vocabulary");
     for (size_t i = 0; i < count; i++)

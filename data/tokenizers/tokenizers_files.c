@@ -183,7 +183,7 @@ bool vocabulary_lower(Vocabulary *vocabulary, Error *error)
 
 /* --- loading --- */
 
-static bool starts_as_own(const char *path)
+static bool starts_as_linnet(const char *path)
 {
     char start[sizeof HEADING] = "";
     FILE *file = file_is_folder(path) ? NULL : fopen(path, "re");
@@ -207,7 +207,7 @@ static const Tokenizer *read_heading(char *text, bool *lowercase, char **rest)
     return tokenizer_find(text_index(name, tokenizer_name));
 }
 
-static bool load_own(Vocabulary *vocabulary, const char *path, Error *error)
+static bool load_linnet(Vocabulary *vocabulary, const char *path, Error *error)
 {
     char *text, *rest = NULL;
     size_t size;
@@ -249,15 +249,15 @@ bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error)
                 "%s: has both " OWN
                 " and %s; name the one that made the token ids with --tokenizer-file",
                 path, file_is_in(path, COMMON) ? COMMON : PAIR);
-        char *own = file_join(path, OWN);
-        bool good = starts_as_own(own)
-                        ? load_own(vocabulary, own, error)
-                        : error_set(error, "%s: does not begin with '" HEADING "'", own);
-        free(own);
+        char *inner = file_join(path, OWN);
+        bool good = starts_as_linnet(inner)
+                        ? load_linnet(vocabulary, inner, error)
+                        : error_set(error, "%s: does not begin with '" HEADING "'", inner);
+        free(inner);
         return good;
     }
-    return starts_as_own(path) ? load_own(vocabulary, path, error)
-                               : bpe_import(vocabulary, path, error);
+    return starts_as_linnet(path) ? load_linnet(vocabulary, path, error)
+                                  : bpe_import(vocabulary, path, error);
 }
 
 /* --- storing --- */
@@ -303,11 +303,11 @@ bool vocabulary_store_own(const Vocabulary *vocabulary, const char *path, Error 
 
 static bool check_stored(const Vocabulary *vocabulary, const char *folder, Error *error)
 {
-    Vocabulary there = {0};
-    if (!vocabulary_load(&there, folder, error))
+    Vocabulary stored = {0};
+    if (!vocabulary_load(&stored, folder, error))
         return false;
-    bool equal = vocabulary_equal(vocabulary, &there);
-    vocabulary_free(&there);
+    bool equal = vocabulary_equal(vocabulary, &stored);
+    vocabulary_free(&stored);
     return equal ||
            error_set(error,
                      "%s: has another tokenizer, which belongs to the token ids beside "

@@ -25,10 +25,10 @@ static size_t count_bytes(const unsigned char *c, size_t size, size_t *whole)
         high = 0x8f; /* above: beyond U+10FFFF */
     if (size < 2 || c[1] < low || c[1] > high)
         return 1;
-    size_t there = 2;
-    while (there < *whole && there < size && (c[there] & 0xc0) == 0x80)
-        there++;
-    return there;
+    size_t length = 2;
+    while (length < *whole && length < size && (c[length] & 0xc0) == 0x80)
+        length++;
+    return length;
 }
 
 size_t utf8_length_of_several(const char *text, size_t size)
@@ -42,11 +42,11 @@ size_t utf8_cut(const char *text, size_t size, bool *valid)
     *valid = (unsigned char)*text < 0x80;
     if (*valid)
         return 1;
-    size_t whole, there = count_bytes((const unsigned char *)text, size, &whole);
-    *valid = whole > 0 && there == whole;
-    if (there < whole && there == size)
+    size_t whole, length = count_bytes((const unsigned char *)text, size, &whole);
+    *valid = whole > 0 && length == whole;
+    if (length < whole && length == size)
         return 0;
-    return there ? there : 1;
+    return length ? length : 1;
 }
 
 char *utf8_mend(const char *text, size_t size, size_t *mended)

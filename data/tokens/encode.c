@@ -68,12 +68,12 @@ static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, size_t *li
     Error ignored;
     *facts = (TokenFacts){0};
     *lines = 0;
-    bool there = file_read(w->progress, MOST, &text, &length, &ignored) &&
+    bool valid = file_read(w->progress, MOST, &text, &length, &ignored) &&
                  sscanf(text, NOTES, &vocabulary, &facts->bytes, &crc, lines,
                         &facts->characters, &facts->count, &facts->unknown) == NUMBERS &&
                  facts->count <= (size_t)size && size_for(w, facts->count) <= size;
     free(text);
-    if (!there) {
+    if (!valid) {
         unlink(w->progress); /* it may be of another text, whose ids are gone */
         *facts = (TokenFacts){0};
         *lines = 0;
@@ -89,7 +89,7 @@ static bool read_notes(TokenWriter *w, off_t size, TokenFacts *facts, size_t *li
 }
 
 /* Opens the file and locks it; two programs must not write it. */
-static bool take(TokenWriter *w, struct stat *status, Error *error)
+static bool open_and_lock(TokenWriter *w, struct stat *status, Error *error)
 {
     struct stat named;
     w->fd = open(w->partial, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -110,7 +110,8 @@ static bool take(TokenWriter *w, struct stat *status, Error *error)
 static bool begin(TokenWriter *w, TokenFacts *facts, size_t *lines, Error *error)
 {
     struct stat status = {0};
-    if (!take(w, &status, error) || !read_notes(w, status.st_size, facts, lines, error))
+    if (!open_and_lock(w, &status, error) ||
+        !read_notes(w, status.st_size, facts, lines, error))
         return false;
     off_t size = size_for(w, facts->count);
     return (ftruncate(w->fd, size) == 0 && lseek(w->fd, size, SEEK_SET) == size) ||

@@ -166,22 +166,22 @@ void heatmap_print_document(FILE *out, const void *content)
 {
     const Inspection *inspection = content;
     HeatmapSize one = size_of_map(inspection);
-    size_t count = inspection->head_count, across = column_of(inspection, count - 1) + 1;
-    size_t width = across * (one.width + MARGIN), down = one.height + TITLE;
+    size_t count = inspection->head_count, columns = column_of(inspection, count - 1) + 1;
+    size_t width = columns * (one.width + MARGIN), pitch = one.height + TITLE;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\" width=\"%zu\" "
             "height=\"%zu\">\n<style>.paper{fill:#fff}"
             ".name{font:600 14px system-ui,sans-serif;fill:#222}%s"
             "@media(prefers-color-scheme:dark){.paper{fill:#15181c}.name{fill:#ddd}}</style>\n"
             "<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
-            width, count / across * down, width, count / across * down, heatmap_style);
+            width, count / columns * pitch, width, count / columns * pitch, heatmap_style);
     for (size_t head = 0; head < count; head++) {
         char *title = inspection_title(&inspection->heads[head]);
         fprintf(out,
                 "<text class=\"name\" x=\"%zu\" y=\"%zu\">%s</text>\n"
                 "<g transform=\"translate(%zu %zu)\">\n",
-                head % across * (one.width + MARGIN) + MARGIN, head / across * down + 18, title,
-                head % across * (one.width + MARGIN), head / across * down + TITLE);
+                head % columns * (one.width + MARGIN) + MARGIN, head / columns * pitch + 18,
+                title, head % columns * (one.width + MARGIN), head / columns * pitch + TITLE);
         heatmap_print(out, inspection, &inspection->heads[head]);
         fprintf(out, "</g>\n");
         free(title);

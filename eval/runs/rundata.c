@@ -92,7 +92,7 @@ static void read_comment(RunData *run, char *comment)
     }
 }
 
-static bool take_line(void *self, char *name, char *value, const char *where, Error *error)
+static bool read_line(void *self, char *name, char *value, const char *where, Error *error)
 {
     (void)where, (void)error;
     RunData *run = self;
@@ -122,7 +122,7 @@ static bool read_settings(RunData *run, const char *path, Error *error)
     bool good = memchr(bytes, '\0', size)
                     ? error_set(error, "%s: holds zero bytes, so it is not a file of settings",
                                 path)
-                    : options_read_lines(bytes, path, take_line, run, error);
+                    : options_read_lines(bytes, path, read_line, run, error);
     free(bytes);
     run->attn = rundata_setting(run, "attn");
     run->corpus = rundata_setting(run, "corpus");
@@ -266,7 +266,7 @@ const char *rundata_divergence(const RunData *run, double *loss)
     const struct {
         const char *name;
         double loss, most;
-        bool there;
+        bool present;
     } losses[] = {
         {"matching error", last->match_loss, DBL_MAX, last->matches}, /* of no known scale */
         {"training loss", last->train_loss, largest, !last->matches},
@@ -274,7 +274,7 @@ const char *rundata_divergence(const RunData *run, double *loss)
         {"best validation loss", run->best_val_loss, largest, !isnan(run->best_val_loss)},
     };
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
-        if (losses[i].there && !(losses[i].loss <= losses[i].most)) {
+        if (losses[i].present && !(losses[i].loss <= losses[i].most)) {
             *loss = losses[i].loss;
             return losses[i].name;
         }

@@ -52,11 +52,11 @@ static void open_history(LineReader *reader)
 static bool write_history(const LineReader *reader, int fd)
 {
     HistEvent event;
-    int own = dup(fd);
-    FILE *stream = own < 0 ? NULL : fdopen(own, "w");
+    int copy = dup(fd);
+    FILE *stream = copy < 0 ? NULL : fdopen(copy, "w");
     if (!stream) {
-        if (own >= 0)
-            close(own);
+        if (copy >= 0)
+            close(copy);
         return false;
     }
     bool good = history(reader->history, &event, H_SAVE_FP, stream) >= 0;

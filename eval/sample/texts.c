@@ -187,12 +187,12 @@ static WriterStyle choose_style(const TextOptions *options)
 
 static void open_streams(Texts *texts, const TextOptions *options)
 {
-    bool keeps = options->columns || options->json;
+    bool buffered = options->columns || options->json;
     for (size_t i = 0; i < texts->count; i++) {
         OneText *text = &texts->texts[i];
-        text->stream = i == 0 && !keeps
+        text->stream = i == 0 && !buffered
                            ? stdout
-                           : memory_text_open(&text->kept, &text->kept_size, "the texts");
+                           : memory_text_open(&text->buffer, &text->buffer_size, "the texts");
         text->writer.style = choose_style(options);
         writer_direct(&text->writer, text->stream);
     }
@@ -254,7 +254,7 @@ static void print_kept(const Texts *texts, const TextOptions *options)
     if (options->columns) {
         char **columns = memory_take(texts->wanted, sizeof *columns, "the texts");
         for (size_t i = 0; i < texts->wanted; i++)
-            columns[i] = texts->texts[i].kept;
+            columns[i] = texts->texts[i].buffer;
         texts_print_columns(stdout, columns, texts->wanted, texts->number + 1,
                             terminal_width(STDOUT_FILENO), choose_style(options).utf8);
         free(columns);
@@ -266,7 +266,7 @@ static void print_kept(const Texts *texts, const TextOptions *options)
             texts_json_print(text, options->show_probs, texts->number + i == 0);
         } else if (text->stream != stdout) {
             texts_print_between(options);
-            fwrite(text->kept, 1, text->kept_size, stdout);
+            fwrite(text->buffer, 1, text->buffer_size, stdout);
         }
     }
 }
@@ -282,8 +282,8 @@ static void close_streams(Texts *texts, const TextOptions *options)
     print_kept(texts, options);
     for (size_t i = 0; i < texts->count; i++) {
         OneText *text = &texts->texts[i];
-        free(text->kept);
-        text->kept = NULL;
+        free(text->buffer);
+        text->buffer = NULL;
         arrfree(text->ids);
         arrfree(text->losses);
     }
@@ -419,7 +419,7 @@ static void begin_batch(Texts *texts, const TextOptions *options, const int32_t 
     read_beginning(texts, options, beginning);
     for (size_t i = 0; options->json && i < texts->count; i++) {
         fflush(texts->texts[i].stream); /* sets the size of what is kept */
-        texts->texts[i].begin = texts->texts[i].kept_size;
+        texts->texts[i].begin = texts->texts[i].buffer_size;
     }
     make_tokens(texts, options);
     close_streams(texts, options);

@@ -35,8 +35,8 @@ typedef struct Prompt {
 typedef struct OneText {
     Writer writer;
     FILE *stream; /* of kept, or for the first text usually standard output */
-    char *kept;   /* what is not printed yet */
-    size_t kept_size;
+    char *buffer; /* what is not printed yet */
+    size_t buffer_size;
     bool ended; /* before a stop text, or not wanted */
     /* For JSON: where the text begins in `kept`, after the prompt; the ids of its tokens, and
      * their losses with --show-probs (stb_ds arrays). */

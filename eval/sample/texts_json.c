@@ -70,9 +70,9 @@ void texts_json_print(const OneText *text, bool show_probs, bool first)
         json_array_append_new(logarithms, json_figure(-text->losses[i]));
     json_t *object = json_pack(
         "{s:o, s:s, s:o, s:o}", "text",
-        string_json(text->kept + text->begin, text->kept_size - text->begin), "finish_reason",
-        text->ended ? "stop" : "length", "tokens", json_count(arrlenu(text->ids)), "token_ids",
-        ids);
+        string_json(text->buffer + text->begin, text->buffer_size - text->begin),
+        "finish_reason", text->ended ? "stop" : "length", "tokens",
+        json_count(arrlenu(text->ids)), "token_ids", ids);
     if (show_probs)
         json_object_set(object, "log_probabilities", logarithms);
     json_decref(logarithms);

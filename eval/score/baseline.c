@@ -147,17 +147,17 @@ void kneser_ney_free(KneserNey *model)
 NgramContext kneser_ney_begin(KneserNey *model)
 {
     NgramContext context = {{0}};
-    context.at[1] = hmgeti(model->tables[1], key_of(0, start_word(model)));
+    context.place[1] = hmgeti(model->tables[1], key_of(0, start_word(model)));
     for (size_t n = 2; n < model->order; n++)
-        context.at[n] = -1;
+        context.place[n] = -1;
     return context;
 }
 
 void kneser_ney_read(KneserNey *model, NgramContext *context, int32_t word)
 {
     for (size_t n = model->order - 1; n > 0; n--) {
-        ptrdiff_t before = context->at[n - 1];
-        context->at[n] = before < 0 ? -1 : hmgeti(model->tables[n], key_of(before, word));
+        ptrdiff_t before = context->place[n - 1];
+        context->place[n] = before < 0 ? -1 : hmgeti(model->tables[n], key_of(before, word));
     }
 }
 
@@ -165,20 +165,20 @@ void kneser_ney_read(KneserNey *model, NgramContext *context, int32_t word)
 double kneser_ney_probability(KneserNey *model, const NgramContext *context, int32_t word)
 {
     double p = 1 / (double)model->vocabulary;
-    for (size_t n = 1; n <= model->order && context->at[n - 1] >= 0; n++) {
-        const Ngram *before = ngram_at(model, n - 1, context->at[n - 1]);
+    for (size_t n = 1; n <= model->order && context->place[n - 1] >= 0; n++) {
+        const Ngram *before = ngram_at(model, n - 1, context->place[n - 1]);
         const double *discounts = model->discounts[n];
-        double held = 0, left = 0;
+        double backoff_mass = 0, left = 0;
         if (before->after == 0)
             break;
         for (size_t kind = 0; kind < NGRAM_DISCOUNTS; kind++)
-            held += discounts[kind] * before->kinds[kind];
-        ptrdiff_t place = hmgeti(model->tables[n], key_of(context->at[n - 1], word));
+            backoff_mass += discounts[kind] * before->kinds[kind];
+        ptrdiff_t place = hmgeti(model->tables[n], key_of(context->place[n - 1], word));
         if (place >= 0) {
             uint32_t count = model->tables[n][place].count;
             left = count - discounts[kind_of(count)];
         }
-        p = (left + held * p) / before->after;
+        p = (left + backoff_mass * p) / before->after;
     }
     return p;
 }

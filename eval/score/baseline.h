@@ -45,7 +45,7 @@ void kneser_ney_free(KneserNey *model);
 
 /* The places of the last n words in the tables, by n; -1: they never occurred. */
 typedef struct NgramContext {
-    ptrdiff_t at[NGRAM_LONGEST];
+    ptrdiff_t place[NGRAM_LONGEST];
 } NgramContext;
 
 /* Starts a sentence; and adds a word. */

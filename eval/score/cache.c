@@ -53,7 +53,7 @@ static void share_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
     const Cache *cache = job->cache;
-    size_t size = cache->size, width = cache->width, oldest = size - cache->held;
+    size_t size = cache->size, width = cache->width, oldest = size - cache->count;
     size_t first = tile * TILE, rows = team_extent(job->count, TILE, tile);
     size_t from = first > oldest ? first : oldest, columns = size + first + rows - 1 - from;
     real *dots = cache->dots + worker * TILE * (size + TILE);
@@ -88,7 +88,7 @@ static void add_nats(Cache *cache, const Pass *pass)
     CacheGrid *grid = &cache->grid;
     for (size_t n = 0; n < pass->scored.count; n++) {
         double loss = (double)pass->scored.losses[n];
-        bool empty = cache->held + n == 0;
+        bool empty = cache->count + n == 0;
         for (size_t i = 0; i < grid->thetas; i++)
             for (size_t j = 0; j < grid->lambdas; j++)
                 grid->nats[i][j] += empty ? loss
@@ -101,12 +101,12 @@ static void add_nats(Cache *cache, const Pass *pass)
 /* Moves the last `size` tokens to where the next batch begins. */
 static void keep_last(Cache *cache, size_t count)
 {
-    size_t all = cache->held + count, held = all < cache->size ? all : cache->size;
-    size_t from = cache->size + count - held, to = cache->size - held;
+    size_t all = cache->count + count, left = all < cache->size ? all : cache->size;
+    size_t from = cache->size + count - left, to = cache->size - left;
     memmove(cache->states + to * cache->width, cache->states + from * cache->width,
-            held * cache->width * sizeof *cache->states);
-    memmove(cache->tokens + to, cache->tokens + from, held * sizeof *cache->tokens);
-    cache->held = held;
+            left * cache->width * sizeof *cache->states);
+    memmove(cache->tokens + to, cache->tokens + from, left * sizeof *cache->tokens);
+    cache->count = left;
 }
 
 static void add_batch(void *context, Pass *pass)

@@ -25,7 +25,7 @@ typedef struct CacheGrid {
 typedef struct Cache {
     CacheGrid grid;
     size_t size, width;
-    size_t held;     /* tokens in the cache, up to size */
+    size_t count;    /* tokens in the cache, up to size */
     real *states;    /* (size + rows of a batch, C); the held ones end where the batch begins */
     int32_t *tokens; /* (size + rows of a batch) likewise */
     real *shares;    /* (rows of a batch, CACHE_THETAS) p_cache of each token */

@@ -79,29 +79,29 @@ static bool is_namesake(const Checkpoint *checkpoint, const char *name)
 
 /* Whether the text is the run's own, by its checksum; says so if it is not. The test text of an
  * older run, which has no checksum, goes with the other two. */
-static bool is_own(const ScoredText *text, const EvalOptions *options, const char *run,
-                   const Checkpoint *checkpoint)
+static bool is_text_of_run(const ScoredText *text, const EvalOptions *options, const char *run,
+                           const Checkpoint *checkpoint)
 {
     static const char *const keys[] = {[SPLIT_VALID] = VALID_CRC_KEY,
                                        [SPLIT_TEST] = TEST_CRC_KEY,
                                        [SPLIT_TRAIN] = TRAIN_CRC_KEY};
     const char *key = keys[options->split], *name = text->split->name;
-    bool own = checkpoint_has_text(checkpoint, key, text->split);
+    bool same = checkpoint_has_text(checkpoint, key, text->split);
     if (checkpoint_extra(checkpoint, key)) {
-        if (!own)
+        if (!same)
             print_warning("%s: its own %s text is another one, so the score is not saved there",
                           run, name);
-        return own;
+        return same;
     }
-    own = !*options->corpus.test &&
-          checkpoint_has_text(checkpoint, TRAIN_CRC_KEY, &text->corpus->train) &&
-          checkpoint_has_text(checkpoint, VALID_CRC_KEY, &text->corpus->valid);
+    same = !*options->corpus.test &&
+           checkpoint_has_text(checkpoint, TRAIN_CRC_KEY, &text->corpus->train) &&
+           checkpoint_has_text(checkpoint, VALID_CRC_KEY, &text->corpus->valid);
     print_warning(
         "%s: made by an earlier version, without a checksum of its %s text; %s", run, name,
-        own ? "its training and validation texts are those given here, so this text is "
-              "taken to be the run's own"
-            : "this text may be another one, so the score is not saved there");
-    return own;
+        same ? "its training and validation texts are those given here, so this text is "
+               "taken to be the run's own"
+             : "this text may be another one, so the score is not saved there");
+    return same;
 }
 
 /* Saves the scores of the run's own texts in the run directory; a checkpoint file alone has
@@ -112,7 +112,7 @@ static void note(const ScoreRow *rows, size_t count, const ScoredText *text,
     size_t number;
     const char *step = checkpoint_extra(checkpoint, STEP_KEY);
     if (file_is_folder(run) && step && text_to_size(step, &number) &&
-        is_own(text, options, run, checkpoint))
+        is_text_of_run(text, options, run, checkpoint))
         score_rows_note(rows, count, text, run, number);
 }
 
@@ -224,9 +224,9 @@ static void check_runs(const EvalOptions *options, const char *const *runs, size
 {
     LoadedModel first = {0}, later = {0};
     for (size_t i = 0; i < count; i++) {
-        EvalOptions own = *options;
+        EvalOptions run_options = *options;
         LoadedModel *loaded = i == 0 ? &first : &later;
-        open_run(loaded, &own, runs[i], name);
+        open_run(loaded, &run_options, runs[i], name);
         if (!vocabulary_equal(&first.checkpoint.vocabulary, &loaded->checkpoint.vocabulary) ||
             loaded->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
             die("%s: its tokenizer or --trim differs from that of %s; an average needs the "
@@ -271,13 +271,13 @@ static void score_runs(const EvalOptions *options, const char *const *runs, cons
         check_runs(options, runs, options->runs, name);
     for (size_t i = 0; i < options->runs; i++) {
         LoadedModel loaded;
-        EvalOptions own = *options;
-        open_run(&loaded, &own, runs[i], name);
+        EvalOptions run_options = *options;
+        open_run(&loaded, &run_options, runs[i], name);
         if (i == 0)
-            text.split = load_text(&corpus, name, &own, &loaded.checkpoint);
+            text.split = load_text(&corpus, name, &run_options, &loaded.checkpoint);
         if (i == 0 && averages)
             together_make(&together, options, &text);
-        arrput(rows, score_run(&own, &loaded, runs[i], &text, &together));
+        arrput(rows, score_run(&run_options, &loaded, runs[i], &text, &together));
         loaded_close(&loaded);
     }
     if (averages)

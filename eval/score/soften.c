@@ -64,10 +64,10 @@ static void average(const Softener *softener, real *p, const uint16_t *record)
 {
     const real *unigram = softener->unigram;
     const size_t listed = softener->listed;
-    const real own = 1 / (real)(softener->runs + 1), earlier = 1 - own;
+    const real weight = 1 / (real)(softener->runs + 1), earlier = 1 - weight;
     const real rest = earlier * soft_record_rest(record, listed, unigram);
     for (size_t i = 0; i < softener->vocabulary; i++)
-        p[i] = own * p[i] + rest * unigram[i];
+        p[i] = weight * p[i] + rest * unigram[i];
     for (size_t k = 0; k < listed; k++)
         p[record[k]] += earlier * (real)record[listed + k] / SOFT_UNIT -
                         rest * unigram[record[k]];
@@ -122,21 +122,21 @@ static void soften_rows(Softener *softener, size_t rows)
     SoftWriter *writer = &softener->writer;
     uint16_t *records = softener->records;
     const size_t listed = softener->listed;
-    if (softener->runs > 0 && !soft_writer_get(writer, softener->at, records, rows, &error))
+    if (softener->runs > 0 && !soft_writer_get(writer, softener->next, records, rows, &error))
         die("%s", error.text);
     team_run(rows, soften_row, softener);
-    if (!soft_writer_put(writer, softener->at, records, rows, &error))
+    if (!soft_writer_put(writer, softener->next, records, rows, &error))
         die("%s", error.text);
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < listed; k++)
             softener->units += records[(2 * i + 1) * listed + k];
-    softener->at += rows;
+    softener->next += rows;
 }
 
 static void add_batch(void *context, Pass *pass)
 {
     Softener *softener = context;
-    if (softener->at == 0)
+    if (softener->next == 0)
         softener->units = 0;
     for (size_t first = 0, rows; first < pass->scored.count; first += rows) {
         size_t left = pass->scored.count - first;
@@ -144,9 +144,9 @@ static void add_batch(void *context, Pass *pass)
         pass_scored_logits(pass, softener->logits, first, rows);
         soften_rows(softener, rows);
     }
-    if (softener->at == softener->split->count) {
+    if (softener->next == softener->split->count) {
         softener->runs++;
-        softener->at = 0;
+        softener->next = 0;
     }
 }
 

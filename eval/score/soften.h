@@ -17,7 +17,7 @@ typedef struct Softener {
     uint16_t *records; /* (SOFTEN_ROWS, 2 listed) of the same tokens */
     double units;      /* of probability in the records that the last run has put */
     size_t runs;       /* that have read the whole text */
-    size_t at;         /* the next token */
+    size_t next;       /* the next token */
 } Softener;
 
 /* Fails if the file cannot be written or the vocabulary is too large. Texts only. The split and

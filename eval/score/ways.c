@@ -10,7 +10,7 @@ static void add_at_temperatures(void *context, Pass *pass)
 {
     Temperatures *temperatures = context;
     for (size_t i = 0; i < temperatures->count; i++)
-        temperatures->nats[i] += pass_loss_at(pass, temperatures->at[i]);
+        temperatures->nats[i] += pass_loss_at(pass, temperatures->values[i]);
 }
 
 ScoreListener temperatures_listener(Temperatures *temperatures)
@@ -25,7 +25,7 @@ static Temperatures around(double centre)
 {
     Temperatures temperatures = {.count = TEMPERATURES_MOST};
     for (int i = 0; i < TEMPERATURES_MOST; i++)
-        temperatures.at[i] = centre * pow(TEMPERATURE_STEP, i - TEMPERATURES_MOST / 2);
+        temperatures.values[i] = centre * pow(TEMPERATURE_STEP, i - TEMPERATURES_MOST / 2);
     return temperatures;
 }
 
@@ -41,17 +41,17 @@ static size_t lowest(const double *nats, size_t count)
 static double vertex(const double x[3], const double y[3])
 {
     double left = (x[1] - x[0]) * (y[1] - y[2]), right = (x[1] - x[2]) * (y[1] - y[0]);
-    double bend = left - right;
-    if (bend == 0)
+    double curvature = left - right;
+    if (curvature == 0)
         return x[1];
-    return x[1] - ((x[1] - x[0]) * left - (x[1] - x[2]) * right) / (2 * bend);
+    return x[1] - ((x[1] - x[0]) * left - (x[1] - x[2]) * right) / (2 * curvature);
 }
 
 static double between(const Temperatures *temperatures, size_t best)
 {
     double inverse[3];
     for (size_t i = 0; i < 3; i++)
-        inverse[i] = 1 / temperatures->at[best - 1 + i];
+        inverse[i] = 1 / temperatures->values[best - 1 + i];
     return 1 / vertex(inverse, temperatures->nats + best - 1);
 }
 
@@ -73,7 +73,7 @@ double temperature_tune(Scorer *scorer, const CorpusSplit *split)
             return 1;
         if (best > 0 && best < temperatures.count - 1)
             return rounded(between(&temperatures, best));
-        centre = temperatures.at[best];
+        centre = temperatures.values[best];
     }
     return rounded(centre);
 }
@@ -107,12 +107,12 @@ static void add_probabilities(void *context, Pass *pass)
 {
     Ensemble *ensemble = context;
     for (size_t n = 0; n < pass->scored.count; n++) {
-        double *log = &ensemble->logs[ensemble->at++];
+        double *log = &ensemble->logs[ensemble->next++];
         *log = log_sum(*log, -(double)pass->scored.losses[n]);
     }
-    if (ensemble->at == split_scored(ensemble->split)) {
+    if (ensemble->next == split_scored(ensemble->split)) {
         ensemble->runs++;
-        ensemble->at = 0;
+        ensemble->next = 0;
     }
 }
 
@@ -170,14 +170,14 @@ static size_t score_together(ScoreRow rows[WAYS_MOST], const EvalOptions *option
     ScoreListener listeners[WAYS_MOST + OTHERS];
     const CorpusSplit *valid = &text->corpus->valid;
     bool tempers = options->temperature > 0 || options->tune_temperature;
-    Temperatures temperatures = {.at = {options->temperature}, .count = 1};
+    Temperatures temperatures = {.values = {options->temperature}, .count = 1};
     Cache cache = {0};
     CacheSettings settings = options->cache_settings;
     size_t heard = 0, count = 1;
     for (; heard < other_count; heard++)
         listeners[heard] = others[heard];
     if (options->tune_temperature)
-        temperatures.at[0] = temperature_tune(scorer, valid);
+        temperatures.values[0] = temperature_tune(scorer, valid);
     if (tempers)
         listeners[heard++] = temperatures_listener(&temperatures);
     if (options->tune_cache)
@@ -192,7 +192,7 @@ static size_t score_together(ScoreRow rows[WAYS_MOST], const EvalOptions *option
         ScoreRow *row = &rows[count++];
         *row = rows[0];
         row->score.nats = temperatures.nats[0];
-        add_setting(row, "temperature", temperatures.at[0], options->tune_temperature);
+        add_setting(row, "temperature", temperatures.values[0], options->tune_temperature);
     }
     if (options->cache > 0) {
         ScoreRow *row = &rows[count++];

@@ -94,7 +94,7 @@ size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options,
 enum { TEMPERATURES_MOST = 5 };
 
 typedef struct Temperatures {
-    double at[TEMPERATURES_MOST], nats[TEMPERATURES_MOST]; /* zeros before a text is read */
+    double values[TEMPERATURES_MOST], nats[TEMPERATURES_MOST]; /* zeros before a text is read */
     size_t count;
 } Temperatures;
 
@@ -108,7 +108,7 @@ typedef struct Ensemble {
     const CorpusSplit *split;
     double *logs; /* (scored tokens) the log of the sum of the runs' probabilities */
     size_t runs;  /* that have read the whole text */
-    size_t at;    /* the next token */
+    size_t next;  /* the next token */
 } Ensemble;
 
 /* The text must outlive it. */

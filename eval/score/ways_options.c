@@ -155,7 +155,7 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
 {
     const struct {
         const char *name, *wanted;
-        bool there;
+        bool enabled;
     } rows[] = {{"cache-theta", "cache", options->cache > 0},
                 {"cache-lambda", "cache", options->cache > 0},
                 {"tune-cache", "cache", options->cache > 0},
@@ -166,7 +166,7 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
                 {"dynamic-statistics", "dynamic", options->dynamic},
                 {"tune-dynamic", "dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!rows[i].there && asked_for(line, rows[i].name))
+        if (!rows[i].enabled && asked_for(line, rows[i].name))
             die_usage("--%s only has an effect with --%s", rows[i].name, rows[i].wanted);
 }
 

@@ -19,7 +19,7 @@ static double bits_per_character(double nats, const CorpusSplit *split)
 char *figures_text(double nats, const CorpusSplit *split)
 {
     double loss = nats / (double)split_scored(split);
-    if (split->labels.at)
+    if (split->labels.data)
         return text_format("loss %.4f nats per answer, perplexity %s", loss,
                            text_perplexity(exp(loss)).text);
     return text_format("loss %.4f nats per token, perplexity %s, %.4f bits per character, %.4f "
@@ -45,7 +45,7 @@ json_t *figures_json(double nats, const CorpusSplit *split)
 /* NaN for a text. */
 static double accuracy_of(const ScoreRow *row, const CorpusSplit *split)
 {
-    return split->labels.at ? score_accuracy(row->score) : (double)NAN;
+    return split->labels.data ? score_accuracy(row->score) : (double)NAN;
 }
 
 static bool was_tuned(const ScoreRow *row)
@@ -108,7 +108,7 @@ static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredTe
 
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
-    (text->split->labels.at ? print_answers : print_plain)(&rows[0], text->split);
+    (text->split->labels.data ? print_answers : print_plain)(&rows[0], text->split);
     for (size_t i = 1; i < count; i++)
         print_way(&rows[i], &rows[0], text);
 }

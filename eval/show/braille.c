@@ -24,12 +24,12 @@ typedef struct CanvasCell {
 typedef struct Canvas {
     CanvasCell *cells; /* (rows, columns) */
     size_t columns, rows;
-    size_t across, down; /* dots in a cell: 2 by 4, or 1 by 1 */
+    size_t dots_x, dots_y; /* dots in a cell: 2 by 4, or 1 by 1 */
 } Canvas;
 
-static Canvas make_canvas(size_t columns, size_t rows, size_t across, size_t down)
+static Canvas make_canvas(size_t columns, size_t rows, size_t dots_x, size_t dots_y)
 {
-    Canvas canvas = {.columns = columns, .rows = rows, .across = across, .down = down};
+    Canvas canvas = {.columns = columns, .rows = rows, .dots_x = dots_x, .dots_y = dots_y};
     size_t count = memory_product(columns, rows, "a chart");
     canvas.cells = memory_take(count, sizeof *canvas.cells, "a chart");
     return canvas;
@@ -40,15 +40,15 @@ static void draw_dot(Canvas *canvas, long x, long y, size_t owner)
 {
     static const unsigned char bits[4][2] = {
         {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    if (x < 0 || y < 0 || (size_t)x >= canvas->columns * canvas->across ||
-        (size_t)y >= canvas->rows * canvas->down)
+    if (x < 0 || y < 0 || (size_t)x >= canvas->columns * canvas->dots_x ||
+        (size_t)y >= canvas->rows * canvas->dots_y)
         return;
-    size_t row = canvas->rows * canvas->down - 1 - (size_t)y, column = (size_t)x;
+    size_t row = canvas->rows * canvas->dots_y - 1 - (size_t)y, column = (size_t)x;
     CanvasCell *cell =
-        &canvas->cells[row / canvas->down * canvas->columns + column / canvas->across];
+        &canvas->cells[row / canvas->dots_y * canvas->columns + column / canvas->dots_x];
     cell->owner = (unsigned char)owner;
     cell->owners |= (uint64_t)1 << owner;
-    cell->dots |= bits[row % canvas->down][column % canvas->across];
+    cell->dots |= bits[row % canvas->dots_y][column % canvas->dots_x];
 }
 
 /* Bresenham's line, both ends included. */
@@ -73,7 +73,7 @@ static void draw_line(Canvas *canvas, long x, long y, long to_x, long to_y, size
 /* A point without neighbours: in braille a small cross, since a single dot is easy to miss. */
 static void draw_lone_point(Canvas *canvas, long x, long y, size_t owner)
 {
-    long arm = canvas->across > 1;
+    long arm = canvas->dots_x > 1;
     draw_line(canvas, x - arm, y, x + arm, y, owner);
     draw_line(canvas, x, y - arm, x, y + arm, owner);
 }
@@ -142,8 +142,8 @@ static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,
             connected = false;
             continue;
         }
-        long x = (long)axis_place(x_axis, point.x, canvas->columns * canvas->across);
-        long y = (long)axis_place(y_axis, point.y, canvas->rows * canvas->down);
+        long x = (long)axis_place(x_axis, point.x, canvas->columns * canvas->dots_x);
+        long y = (long)axis_place(y_axis, point.y, canvas->rows * canvas->dots_y);
         bool alone = !connected &&
                      (i + 1 == arrlenu(series->points) || !chart_has(series->points[i + 1]));
         if (alone)

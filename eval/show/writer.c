@@ -94,7 +94,7 @@ static void print_tokens(Writer *writer, const char *text, size_t size, double p
 static size_t cut(const Writer *writer, size_t at, size_t limit, bool ends)
 {
     bool valid;
-    size_t length = utf8_cut(writer->held + at, limit - at, &valid);
+    size_t length = utf8_cut(writer->pending + at, limit - at, &valid);
     return length || !ends ? length : limit - at;
 }
 
@@ -104,7 +104,7 @@ static size_t print_characters(Writer *writer, size_t limit, bool ends)
     size_t at = 0, length;
     while (at < limit && (length = cut(writer, at, limit, ends)) > 0)
         at += length;
-    print_tokens(writer, writer->held, at, -1);
+    print_tokens(writer, writer->pending, at, -1);
     return at;
 }
 
@@ -116,14 +116,14 @@ static size_t print_whole_tokens(Writer *writer, size_t limit, bool ends)
     double product = 1;
     for (size_t i = 0; i < count && length > 0 && (ends || writer->tokens[i].end <= limit);
          i++) {
-        HeldToken token = writer->tokens[i];
+        PendingToken token = writer->tokens[i];
         size_t end = token.end < limit ? token.end : limit;
         product *= token.probability;
         while (at < end && (length = cut(writer, at, limit, ends)) > 0)
             at += length;
         if (at != end)
             continue;
-        print_tokens(writer, writer->held + first, at - first, product);
+        print_tokens(writer, writer->pending + first, at - first, product);
         first = at;
         product = 1;
         printed = i + 1;
@@ -141,12 +141,12 @@ static void release(Writer *writer, size_t limit, bool ends)
     size_t printed = writer->style.probabilities ? print_whole_tokens(writer, limit, ends)
                                                  : print_characters(writer, limit, ends);
     if (printed > 0)
-        arrdeln(writer->held, 0, printed);
+        arrdeln(writer->pending, 0, printed);
 }
 
 static void forget(Writer *writer)
 {
-    arrfree(writer->held);
+    arrfree(writer->pending);
     arrfree(writer->tokens);
 }
 
@@ -154,17 +154,17 @@ static void forget(Writer *writer)
  * pause, nothing can be taken back. */
 static void stop(Writer *writer, size_t stop_size)
 {
-    size_t held = arrlenu(writer->held);
+    size_t pending = arrlenu(writer->pending);
     writer->stopped = true;
-    release(writer, stop_size < held ? held - stop_size : 0, true);
+    release(writer, stop_size < pending ? pending - stop_size : 0, true);
     forget(writer);
 }
 
-static void hold(Writer *writer, const char *text, size_t size, double probability)
+static void append(Writer *writer, const char *text, size_t size, double probability)
 {
-    size_t complete = stop_append(&writer->match, writer->stops, text, size, &writer->held);
+    size_t complete = stop_append(&writer->match, writer->stops, text, size, &writer->pending);
     if (writer->style.probabilities) {
-        HeldToken token = {arrlenu(writer->held), probability};
+        PendingToken token = {arrlenu(writer->pending), probability};
         arrput(writer->tokens, token);
     }
     if (complete)
@@ -175,17 +175,17 @@ static void hold(Writer *writer, const char *text, size_t size, double probabili
 
 static void keep_part(Writer *writer)
 {
-    size_t held = arrlenu(writer->held), at = 0, length;
-    while (at < held && (length = cut(writer, at, held, false)) > 0)
+    size_t pending = arrlenu(writer->pending), at = 0, length;
+    while (at < pending && (length = cut(writer, at, pending, false)) > 0)
         at += length;
-    writer->part_size = held - at;
-    memcpy(writer->part, writer->held + at, held - at);
+    writer->part_size = pending - at;
+    memcpy(writer->part, writer->pending + at, pending - at);
 }
 
-static void take_part(Writer *writer)
+static void restore_part(Writer *writer)
 {
     for (size_t i = 0; i < writer->part_size; i++)
-        arrput(writer->held, writer->part[i]);
+        arrput(writer->pending, writer->part[i]);
     writer->part_size = 0;
 }
 
@@ -215,23 +215,23 @@ void writer_stop_at(Writer *writer, const Stops *stops)
 }
 
 /* A separator, and the text of a token unless the separator completes a stop text. */
-static void hold_both(Writer *writer, const char *separator, const char *text, size_t size,
-                      double probability)
+static void append_both(Writer *writer, const char *separator, const char *text, size_t size,
+                        double probability)
 {
     if (*separator)
-        hold(writer, separator, strlen(separator), -1);
+        append(writer, separator, strlen(separator), -1);
     if (!writer->stopped)
-        hold(writer, text, size, probability);
+        append(writer, text, size, probability);
 }
 
-static void hold_word(Writer *writer, const char *word, double probability)
+static void append_word(Writer *writer, const char *word, double probability)
 {
     bool space;
     char *written = detok_word(&writer->detok, word, &space);
     if (writer->guesses)
         space = spacing_before(&writer->spacing, word);
-    hold_both(writer, space && !writer->line_start ? " " : "", written, strlen(written),
-              probability);
+    append_both(writer, space && !writer->line_start ? " " : "", written, strlen(written),
+                probability);
     free(written);
 }
 
@@ -242,35 +242,35 @@ void writer_token(Writer *writer, int32_t id, double probability)
     bool is_line_end = size == 1 && *piece == '\n';
     if (writer->stopped)
         return;
-    take_part(writer);
+    restore_part(writer);
     if (is_line_end) {
         detok_begin(&writer->detok);
         spacing_end_line(&writer->spacing);
     }
     if (writer->style.detok && !is_line_end)
-        hold_word(writer, piece, probability);
+        append_word(writer, piece, probability);
     else if (is_line_end || (writer->guesses && !spacing_before(&writer->spacing, piece)))
-        hold_both(writer, "", piece, size, probability);
+        append_both(writer, "", piece, size, probability);
     else
-        hold_both(writer, writer->line_start ? "" : separator, piece, size, probability);
+        append_both(writer, writer->line_start ? "" : separator, piece, size, probability);
     writer->line_start = size > 0 && piece[size - 1] == '\n';
     if (!writer->stopped) {
-        size_t held = arrlenu(writer->held), undecided = 0;
+        size_t pending = arrlenu(writer->pending), undecided = 0;
         if (writer->stops)
             undecided = stop_undecided(&writer->match, writer->stops);
-        release(writer, undecided < held ? held - undecided : 0, false);
+        release(writer, undecided < pending ? pending - undecided : 0, false);
     }
 }
 
 void writer_finish(Writer *writer)
 {
-    release(writer, arrlenu(writer->held), true);
+    release(writer, arrlenu(writer->pending), true);
     forget(writer);
 }
 
 void writer_pause(Writer *writer)
 {
-    if (writer->held)
+    if (writer->pending)
         keep_part(writer);
     writer_finish(writer);
     if (!writer->at_margin)

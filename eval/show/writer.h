@@ -24,10 +24,10 @@ typedef struct WriterStyle {
 } WriterStyle;
 
 /* A token whose text waits. */
-typedef struct HeldToken {
-    size_t end;         /* of its text in the bytes held */
+typedef struct PendingToken {
+    size_t end;         /* of its text in the pending bytes */
     double probability; /* negative: a separator, which has none */
-} HeldToken;
+} PendingToken;
 
 typedef struct Writer {
     const Vocabulary *vocabulary;
@@ -38,8 +38,8 @@ typedef struct Writer {
     Detok detok;
     bool guesses; /* the tokenizer drops blanks; spacing guesses them */
     Spacing spacing;
-    char *held;              /* bytes not printed yet, an stb_ds array */
-    HeldToken *tokens;       /* the tokens in it, another, if the style shows probabilities */
+    char *pending;           /* bytes not printed yet, an stb_ds array */
+    PendingToken *tokens;    /* the tokens in it, another, if the style shows probabilities */
     char part[UTF8_LONGEST]; /* of a character, shown as U+FFFD before a pause */
     size_t part_size;
     const Stops *stops;

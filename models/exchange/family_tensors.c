@@ -59,9 +59,9 @@ static FamilyTensor tensor_of(const FamilyForm *form, const FamilyPart *part,
              ending);
     tensor.prefixed = !begins(tensor.name, form->head);
     size_t columns = columns_in_file(&tensor);
-    bool turned = part->layout != FAMILY_PLAIN && row->rank == 2;
-    tensor.shape[0] = row->rank == 1 || turned ? columns : tensor.rows;
-    tensor.shape[1] = row->rank == 1 ? 0 : turned ? tensor.rows : columns;
+    bool is_transposed = part->layout != FAMILY_PLAIN && row->rank == 2;
+    tensor.shape[0] = row->rank == 1 || is_transposed ? columns : tensor.rows;
+    tensor.shape[1] = row->rank == 1 ? 0 : is_transposed ? tensor.rows : columns;
     return tensor;
 }
 

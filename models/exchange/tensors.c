@@ -44,11 +44,11 @@ static void add_row(ExportTensors *tensors, const FamilyForm *form, const Family
             .shape = {tensor->shape[0], tensor->shape[1]}};
         record.data = data;
         if (tensor->layout != FAMILY_PLAIN) {
-            real *turned = memory_take(tensor->rows * tensor->columns, sizeof *turned,
-                                       "a tensor");
-            family_write(tensor, data, turned);
-            arrput(tensors->made, turned);
-            record.data = turned;
+            real *laid_out = memory_take(tensor->rows * tensor->columns, sizeof *laid_out,
+                                         "a tensor");
+            family_write(tensor, data, laid_out);
+            arrput(tensors->made, laid_out);
+            record.data = laid_out;
         }
         arrput(tensors->records, record);
     }

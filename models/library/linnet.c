@@ -86,14 +86,14 @@ static bool open_run(void *context, Error *error)
  * the seed of its next map in a global. */
 static bool open_alone(Opening *opening, linnet_error *error)
 {
-    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
     if (!plain)
         return report(&(Error){.text = "out of memory for a locale"}, error);
     locale_t before = uselocale(plain);
-    pthread_mutex_lock(&turn);
+    pthread_mutex_lock(&lock);
     bool good = call(NULL, open_run, opening, error);
-    pthread_mutex_unlock(&turn);
+    pthread_mutex_unlock(&lock);
     uselocale(before);
     freelocale(plain);
     return good;
@@ -314,7 +314,7 @@ bool linnet_feed(linnet_session *session, const int32_t *tokens, size_t count, f
 /* What a call generates of a text. */
 typedef struct Continuation {
     StopMatch match;
-    char *held; /* bytes that are not told yet, an stb_ds array */
+    char *pending; /* bytes that are not told yet, an stb_ds array */
     bool ended;
 } Continuation;
 
@@ -358,17 +358,18 @@ static void tell(Sampling *s, linnet_token token, bool last)
     const char *piece,
         *between = vocabulary_separator(vocabulary, s->session->column[token.text], token.id);
     size_t size = vocabulary_piece(vocabulary, token.id, &piece);
-    size_t stop = stop_append(&text->match, &s->stops, between, strlen(between), &text->held);
+    size_t stop = stop_append(&text->match, &s->stops, between, strlen(between),
+                              &text->pending);
     if (!stop)
-        stop = stop_append(&text->match, &s->stops, piece, size, &text->held);
+        stop = stop_append(&text->match, &s->stops, piece, size, &text->pending);
     size_t waiting = stop ? stop : last ? 0 : stop_undecided(&text->match, &s->stops);
-    token.bytes = text->held ? text->held : "";
-    token.size = arrlenu(text->held) - waiting;
+    token.bytes = text->pending ? text->pending : "";
+    token.size = arrlenu(text->pending) - waiting;
     bool goes_on = s->listener(s->context, &token);
     text->ended = !goes_on || stop || last;
     s->open -= text->ended;
     if (token.size > 0)
-        arrdeln(text->held, 0, token.size);
+        arrdeln(text->pending, 0, token.size);
 }
 
 /* The next token of a text, chosen as sample does. */
@@ -420,7 +421,7 @@ bool linnet_sample(linnet_session *session, const linnet_sampling *sampling,
         .session = session, .wanted = sampling, .listener = listener, .context = context};
     bool good = call(session->team, sample, &s, error);
     for (size_t text = 0; s.texts && text < session->generator.pass.batch; text++)
-        arrfree(s.texts[text].held);
+        arrfree(s.texts[text].pending);
     free(s.texts);
     stops_free(&s.stops);
     return good;

@@ -82,6 +82,7 @@ static Seen seen_by(const Bucket *b, const Tile *t, size_t row)
     return count ? (Seen){self - count, count} : (Seen){self, 1};
 }
 
+/* row (keys) */
 static void clear_unseen(real *row, Seen seen, size_t keys)
 {
     vector_zero(row, seen.first);
@@ -92,8 +93,8 @@ static void clear_unseen(real *row, Seen seen, size_t keys)
 
 /* Turns products into weights relative to the largest score of this and earlier rounds, and
  * rescales the sums of those. */
-static void weigh_row(const Bucket *b, const Tile *t, size_t row, real *max, real *sum,
-                      real *restrict out)
+static void products_to_weights(const Bucket *b, const Tile *t, size_t row, real *max,
+                                real *sum, real *restrict out)
 {
     Seen seen = seen_by(b, t, row);
     real *p = b->p + row * t->keys, *restrict scores = p + seen.first;
@@ -118,7 +119,8 @@ void bucket_forward(const Bucket *b, real *out, real *max, real *sum)
         products(b, &t);
         for (size_t i = 0; i < queries; i++) {
             size_t position = (size_t)order[i];
-            weigh_row(b, &t, i, &max[position], &sum[position], out + position * stride);
+            products_to_weights(b, &t, i, &max[position], &sum[position],
+                                out + position * stride);
         }
         /* O = P V; in rows without a query, P is zero already */
         gemm(TILE, width, t.keys, 1, plain(b->p, t.keys), plain(b->v + t.key * width, width),

@@ -27,16 +27,17 @@ typedef struct Bucket {
 size_t bucket_near(const AttentionHead *head);
 Bucket bucket_lay_out(Arena *arena, const AttentionHead *head);
 /* 1 / (sqrt(D) |q|), the factor that makes a key of a query. */
-real bucket_key_scale(const real *q, size_t width);
+real bucket_key_scale(const real *q /* (D) */, size_t width);
 
 /* Loads a bucket, whose positions are ORDER. */
 void bucket_load(Bucket *b, const int32_t *order /* (count) */, size_t count,
                  const real *q /* (T, D) */, const real *v /* (T, D) */);
-/* Adds to the outputs, relative to the largest scores, and to their sums: (T) each. */
-void bucket_forward(const Bucket *b, real *out, real *max, real *sum);
-/* Adds to dq, before RoPE is turned back, and dv. For each position: the logarithm of its final
+/* Adds to the outputs, relative to the largest scores, and to their sums. */
+void bucket_forward(const Bucket *b, real *out, /* (T, D), rows head->out_stride apart */
+                    real *max, real *sum);      /* (T) */
+/* Adds to dq, before RoPE is undone, and dv. For each position: the logarithm of its final
  * sum, and dout . out. */
-void bucket_backward(const Bucket *b, const AttentionData *data, const real *lse,
-                     const real *output_products);
+void bucket_backward(const Bucket *b, const AttentionData *data, const real *lse, /* (T) */
+                     const real *output_products);                                /* (T) */
 
 #endif

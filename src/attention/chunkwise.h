@@ -32,18 +32,22 @@ typedef struct Triangle {
 void triangle_product(Triangle m, Factor a, Factor b, size_t width);
 
 /* Y += M X      and      Y += M^T X */
-void triangle_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
-void triangle_transposed_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width);
+void triangle_add(real *y /* (rows, width) */, size_t y_stride, Triangle m, Factor x,
+                  size_t width);
+void triangle_transposed_add(real *y /* (rows, width) */, size_t y_stride, Triangle m, Factor x,
+                             size_t width);
 
 /* X := (I + L)^-1 X    and    X := (I + L)^-T X.  Such systems arise when what a position
  * writes depends on what the earlier ones have written. L is strictly lower triangular: only
  * entries below the diagonal are read. I + L is never inverted. */
-void triangle_solve(Triangle l, real *x, size_t stride, size_t width);
-void triangle_solve_transposed(Triangle l, real *x, size_t stride, size_t width);
+void triangle_solve(Triangle l, real *x /* (rows, width) */, size_t stride, size_t width);
+void triangle_solve_transposed(Triangle l, real *x /* (rows, width) */, size_t stride,
+                               size_t width);
 
 /* --- chunks --- */
 
-/* Several rows of a recurrence for each position. In memory a row is its q, k, v and gates. */
+/* Several rows of a recurrence for each position. In memory a row is its q, k, v and gates,
+ * (2 D + Dv + gates). */
 typedef struct ChunkExpansion {
     size_t (*count)(const AttentionHead *head); /* of the rows of a position */
     size_t gates;                               /* of a row */
@@ -105,10 +109,10 @@ typedef struct Recurrence {
     void (*prepare)(void *work);
     /* Computes the outputs of the chunk. */
     void (*forward)(void *work);
-    /* Takes a state from the chunk's start to its end. */
+    /* Takes a state, (state_reals), from the chunk's start to its end. */
     void (*update_state)(void *work, real *state);
-    /* Computes the gradients of the chunk's inputs, and takes that of the state from the
-     * chunk's end to its start. */
+    /* Computes the gradients of the chunk's inputs, and takes that of the state,
+     * (state_reals), from the chunk's end to its start. */
     void (*backward)(void *work, real *dstate);
     /* The recurrent form, for a chunk of one position: computes its output, and takes the
      * chunk's state to its end. Nothing is loaded yet. */
@@ -127,8 +131,8 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head);
         .recurrence = &(its_recurrence)                                           \
     }
 
-/* Prefetches row i of the next chunk, where x is the first row of this one. Without the
- * attribute gcc takes the function for one without effect and drops the calls. */
+/* Prefetches row i of the next chunk, where x (rows, D or Dv) is the first row of this one.
+ * Without the attribute gcc takes the function for one without effect and drops the calls. */
 __attribute__((always_inline)) static inline void chunk_fetch_next(const Chunk *c,
                                                                    const real *x, size_t stride,
                                                                    size_t i)
@@ -138,7 +142,7 @@ __attribute__((always_inline)) static inline void chunk_fetch_next(const Chunk *
 }
 
 /* C = A B, (m, k) by (k, n), where A or B may be known to be zero. */
-void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b, real *c,
-                   size_t c_stride);
+void chunk_product(bool zero, size_t m, size_t n, size_t k, Factor a, Factor b,
+                   real *c /* (m, n) */, size_t c_stride);
 
 #endif

@@ -17,8 +17,9 @@ typedef struct DecayRule {
     /* The decay of every position, a number from 0 to 1; or NULL. */
     real (*constant)(const AttentionHead *head);
     /* Or its logarithm g from the gate: from raw numbers, the last gate of each position, and
-     * the head's own parameters. Backward turns the gradient of g into that of the raw numbers,
-     * in place, and adds to that of the parameters. */
+     * the head's own parameters: g and raw (count), params (param_count). Backward turns the
+     * gradient of g into that of the raw numbers, in place, and adds to that of the parameters.
+     */
     void (*logarithms)(real *g, const real *raw, const real *params, size_t count);
     void (*logarithms_backward)(real *dg, const real *raw, const real *params, real *dparams,
                                 size_t count);
@@ -81,7 +82,7 @@ void steps_load_keys(const Steps *s, const Chunk *chunk);
 void steps_rotate(const Steps *s, const Chunk *chunk, real *x /* (rows, D) */, size_t stride,
                   bool back);
 /* Writes the last key, value and angles behind the (D, Dv) of the state at the chunk's end. */
-void steps_end(const Steps *s, const Chunk *chunk, real *state);
+void steps_end(const Steps *s, const Chunk *chunk, real *state /* (D, Dv) and 3 rows */);
 
 /* From the gradients of weighted keys, of the scores' diagonal and of log decays to those of
  * the gates; dq and dk become those of queries and keys before they were rotated. ds is that of

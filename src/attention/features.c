@@ -22,7 +22,9 @@
  * - If pairs are weighted by a function of a few leading features, the denominator is the sum
  *   of these very weights, plus f(q) . z for what precedes the chunk: numerator and denominator
  *   share their rounding, which matters where the other features cancel.
- * - If every feature has a denominator of its own, queries are divided beforehand. */
+ * - If every feature has a denominator of its own, queries are divided beforehand.
+ *
+ * Shapes: q, k, numerator (rows, F); n, dn (rows); z, dz (F); S, dS (F, Dv). */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 #include "src/layers/rotary.h"
@@ -53,8 +55,8 @@ static double flop(const AttentionHead *head)
 {
     double width = (double)head->value_width, features = (double)features_of(head);
     double pairs = (double)CHUNK * ((double)leading_of(head) + width);
-    double own = map_of(head)->flop ? map_of(head)->flop(head) : 0;
-    return (double)head->length * (pairs + 4 * features * width) + own;
+    double feature_flop = map_of(head)->flop ? map_of(head)->flop(head) : 0;
+    return (double)head->length * (pairs + 4 * features * width) + feature_flop;
 }
 
 /* --- memory --- */
@@ -85,7 +87,7 @@ static void lay_out(void *work, Arena *arena)
     c->z = arena_reals(arena, at.features);
     c->scale = c->map->scale ? c->map->scale(at.head) : 1;
     c->angles = at.head->kind->turns_itself ? at.head->rotary : NULL;
-    if (!c->angles && !c->map->share)
+    if (!c->angles && !c->map->divide_queries)
         c->q_numerator = c->at.q;
     if (!c->angles)
         c->k_numerator = c->at.k;
@@ -100,7 +102,7 @@ static FeatureRows rows_of(const Features *c, bool keys)
 }
 
 /* Rotates features for the numerator, if there are angles. */
-static void turn(const Features *c, real *numerator, const real *x)
+static void rotate_numerator(const Features *c, real *numerator, const real *x)
 {
     if (!c->angles)
         return;
@@ -140,7 +142,7 @@ static void prepare(void *work)
     Features *c = work;
     c->n = c->at.data.saved;
     load_features(c, true);
-    turn(c, c->k_numerator, c->at.k);
+    rotate_numerator(c, c->k_numerator, c->at.k);
 }
 
 /* The queries, divided if every feature has its own denominator; leaves z at the chunk's end in
@@ -150,9 +152,10 @@ static void load_queries(Features *c)
     const real *z = c->at.state + c->at.features * c->at.value_width;
     load_features(c, false);
     memcpy(c->z, z, c->at.features * sizeof(real));
-    if (c->map->share)
-        c->map->share(c->q_numerator, c->z, c->at.q, c->at.k, c->at.rows, c->at.features);
-    turn(c, c->q_numerator, c->at.q);
+    if (c->map->divide_queries)
+        c->map->divide_queries(c->q_numerator, c->z, c->at.q, c->at.k, c->at.rows,
+                               c->at.features);
+    rotate_numerator(c, c->q_numerator, c->at.q);
 }
 
 /* --- forward --- */
@@ -181,10 +184,10 @@ static void multiply_pairs(const Features *c)
 }
 
 /* Turns the products in P into weights; the denominators are their sums. */
-static void weigh_pairs(const Features *c)
+static void compute_pair_weights(const Features *c)
 {
     for (size_t i = 0; i < c->at.rows; i++)
-        c->n[i] = c->map->weigh(c->at.p.at + i * c->at.p.stride, i + 1, c->scale) +
+        c->n[i] = c->map->pair_weights(c->at.p.at + i * c->at.p.stride, i + 1, c->scale) +
                   vector_dot(c->at.q + i * c->at.features, c->z, c->at.features);
 }
 
@@ -211,15 +214,15 @@ static void forward(void *work)
     real *out = c->at.data.out;
     load_queries(c);
     multiply_pairs(c);
-    if (map->weigh)
-        weigh_pairs(c);
-    else if (!map->share)
+    if (map->pair_weights)
+        compute_pair_weights(c);
+    else if (!map->divide_queries)
         sum_rows(c->n, c->z, c->at.q, c->at.k, c->at.rows, features);
     /* O = Q S + P V */
     chunk_product(c->at.state_is_zero, c->at.rows, width, features,
                   plain(c->q_numerator, features), plain(c->at.state, width), out, stride);
     triangle_add(out, stride, c->at.p, c->at.v, width);
-    if (!map->share)
+    if (!map->divide_queries)
         divide(c);
 }
 
@@ -247,10 +250,10 @@ static void divide_backward(const Features *c)
         chunk_fetch_next(&c->at, data->dout, stride, i);
         chunk_fetch_next(&c->at, data->out, stride, i);
         real *restrict gradient = c->dout + i * width;
-        real inverse = c->map->share ? 1 : 1 / c->n[i];
+        real inverse = c->map->divide_queries ? 1 : 1 / c->n[i];
         for (size_t j = 0; j < width; j++)
             gradient[j] = dy[j] * inverse;
-        if (!c->map->share)
+        if (!c->map->divide_queries)
             c->dn[i] = -vector_dot(dy, data->out + i * stride, width) * inverse;
     }
 }
@@ -260,9 +263,10 @@ static void pairs_backward(const Features *c, Factor dout)
 {
     multiply_pairs(c);
     triangle_product(c->at.a, dout, c->at.v, c->at.value_width);
-    for (size_t i = 0; c->map->weigh && i < c->at.rows; i++)
-        c->map->weigh_backward(c->at.p.at + i * c->at.p.stride, c->at.a.at + i * c->at.a.stride,
-                               c->dn[i], i + 1, c->scale);
+    for (size_t i = 0; c->map->pair_weights && i < c->at.rows; i++)
+        c->map->pair_weights_backward(c->at.p.at + i * c->at.p.stride,
+                                      c->at.a.at + i * c->at.a.stride, c->dn[i], i + 1,
+                                      c->scale);
 }
 
 static void products_backward(const Features *c, real *ds)
@@ -323,10 +327,10 @@ static void denominators_backward(const Features *c, real *dz)
 {
     memcpy(c->z, c->at.state + c->at.features * c->at.value_width,
            c->at.features * sizeof(real));
-    if (c->map->share)
-        c->map->share_backward(c->dq, c->dk, dz, c->q_numerator, c->z, c->at.k, c->at.rows,
-                               c->at.features);
-    else if (c->map->weigh)
+    if (c->map->divide_queries)
+        c->map->divide_queries_backward(c->dq, c->dk, dz, c->q_numerator, c->z, c->at.k,
+                                        c->at.rows, c->at.features);
+    else if (c->map->pair_weights)
         sums_before_backward(c, dz);
     else
         sums_backward(c, dz);
@@ -370,12 +374,12 @@ static void step(void *work)
     real *z = state + features * width, n = 1, *out = c->at.data.out;
     prepare(c);
     load_features(c, false);
-    if (c->map->share)
-        c->map->share(c->q_numerator, z, c->at.q, c->at.k, 1, features);
+    if (c->map->divide_queries)
+        c->map->divide_queries(c->q_numerator, z, c->at.q, c->at.k, 1, features);
     else
         sum_rows(&n, z, c->at.q, c->at.k, 1, features);
     real inverse = 1 / (n + c->map->epsilon);
-    turn(c, c->q_numerator, c->at.q);
+    rotate_numerator(c, c->q_numerator, c->at.q);
     vector_zero(out, width);
     for (size_t i = 0; i < features; i++) {
         vector_add_scaled(state + i * width, c->at.data.v, c->k_numerator[i], width);
@@ -384,15 +388,15 @@ static void step(void *work)
 }
 
 /* The state absorbs a chunk whose keys and values are kept in rows. */
-static void absorb_chunk(Features c, const real *kept, real *state)
+static void absorb_chunk(Features c, const real *recent, real *state)
 {
     AttentionHead rows = *c.at.head;
     rows.stride = c.at.features;
     c.at.head = &rows;
     c.at.rows = CHUNK;
     c.at.next_rows = 0;
-    c.at.data.k = kept;
-    c.at.v = plain(kept + c.at.width, rows.stride);
+    c.at.data.k = recent;
+    c.at.v = plain(recent + c.at.width, rows.stride);
     prepare(&c);
     update_state(&c, state);
 }
@@ -405,19 +409,19 @@ static void near_step(void *work)
     real *state = c->at.state;
     size_t width = c->at.width, of_values = c->at.value_width, features = c->at.features;
     size_t last = c->at.head->position % CHUNK;
-    real *z = state + features * of_values, *kept = z + features, *p = c->at.p.at;
+    real *z = state + features * of_values, *recent = z + features, *p = c->at.p.at;
     if (last == 0 && c->at.head->position > 0)
-        absorb_chunk(*c, kept, state);
-    memcpy(kept + last * features, c->at.data.k, width * sizeof(real));
-    memcpy(kept + last * features + width, c->at.data.v, of_values * sizeof(real));
+        absorb_chunk(*c, recent, state);
+    memcpy(recent + last * features, c->at.data.k, width * sizeof(real));
+    memcpy(recent + last * features + width, c->at.data.v, of_values * sizeof(real));
     for (size_t j = 0; j <= last; j++)
-        p[j] = vector_dot(c->at.data.q, kept + j * features, width);
+        p[j] = vector_dot(c->at.data.q, recent + j * features, width);
     load_features(c, false);
-    real n = c->map->weigh(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
+    real n = c->map->pair_weights(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
     real inverse = 1 / n;
     vector_zero(c->at.data.out, of_values);
     for (size_t j = 0; j <= last; j++)
-        vector_add_scaled(c->at.data.out, kept + j * features + width, p[j] * inverse,
+        vector_add_scaled(c->at.data.out, recent + j * features + width, p[j] * inverse,
                           of_values);
     for (size_t i = 0; i < features; i++)
         vector_add_scaled(c->at.data.out, state + i * of_values, c->at.q[i] * inverse,

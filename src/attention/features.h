@@ -17,7 +17,7 @@ typedef struct FeatureRows {
     real *dy;      /* (rows, F) their gradient, which backward may overwrite */
 } FeatureRows;
 
-/* y = f(scale x), for one row: x (D), y (F). */
+/* y = f(scale x), for one row: x, dx (D), y, dy (F). */
 typedef struct FeatureRow {
     void (*forward)(real *y, const real *x, real scale, size_t width);
     void (*backward)(real *dx, const real *dy, const real *y, const real *x, real scale,
@@ -36,25 +36,26 @@ typedef struct FeatureMap {
     double (*flop)(const AttentionHead *head); /* of the features, if they cost much */
 
     /* For weights that are a function of the product of a few leading features: pairs inside a
-     * chunk need no others. `weigh` turns a row of such products into weights and returns their
-     * sum. `weigh_backward` recomputes them, and turns the gradient of the weights, which lacks
-     * the denominator's share dn, into that of the products. NULL: the weight is the product
-     * of all features. Both get the scale of the map. */
+     * chunk need no others. `pair_weights` turns a row of such products into weights and
+     * returns their sum. `pair_weights_backward` recomputes them, and turns the gradient of the
+     * weights, which lacks the denominator's share dn, into that of the products. NULL: the
+     * weight is the product of all features. Both get the scale of the map; p and a
+     * are (count). */
     size_t (*leading)(const AttentionHead *head);
-    real (*weigh)(real *p, size_t count, real scale);
-    void (*weigh_backward)(real *p, real *a, real dn, size_t count, real scale);
-    /* `weigh` takes products of q and k themselves; features serve only what precedes the
-     * chunk. The kind's recurrence is then features_near_recurrence. */
+    real (*pair_weights)(real *p, size_t count, real scale);
+    void (*pair_weights_backward)(real *p, real *a, real dn, size_t count, real scale);
+    /* `pair_weights` takes products of q and k themselves; features serve only what precedes
+     * the chunk. The kind's recurrence is then features_near_recurrence. */
     bool near;
 
     /* For one denominator per feature instead of one per position: the queries' shares are q /
      * z, where z is the running sum of the keys. Backward turns the gradient of the shares, in
      * dq, into that of q, overwrites the shares, adds to dk, and takes dz from after the last
-     * row to before the first. */
-    void (*share)(real *shares, real *z, const real *q, const real *k, size_t rows,
-                  size_t width);
-    void (*share_backward)(real *dq, real *dk, real *dz, real *shares, real *z, const real *k,
-                           size_t rows, size_t width);
+     * row to before the first. shares, q, k, dq and dk are (rows, F), z and dz (F). */
+    void (*divide_queries)(real *shares, real *z, const real *q, const real *k, size_t rows,
+                           size_t width);
+    void (*divide_queries_backward)(real *dq, real *dk, real *dz, real *shares, real *z,
+                                    const real *k, size_t rows, size_t width);
 } FeatureMap;
 
 extern const AttentionEngine features_engine, features_near_engine;

@@ -10,7 +10,9 @@
  * Each head has a W for q and one for k, (D, D), which start as the identity. There is no scale
  * 1 / D^(1/4), as in both papers: sharper features are closer to a softmax. Near weights sum to
  * 1 at least. A state cannot be carried into another context window, whose chunks begin
- * elsewhere. */
+ * elsewhere.
+ *
+ * Shapes: y (D); p, a (count). */
 #include "src/attention/features.h"
 #include "src/attention/online_softmax.h"
 #include "src/math/gemm.h"
@@ -45,7 +47,7 @@ static size_t params_start(const FeatureRows *rows)
 
 static void softmax(real *y, size_t width)
 {
-    real sum = online_softmax_weigh(y, width, vector_max(y, width));
+    real sum = online_softmax_exp(y, width, vector_max(y, width));
     for (size_t j = 0; j < width; j++)
         y[j] /= sum;
 }
@@ -94,7 +96,7 @@ static double flop(const AttentionHead *head)
 
 /* --- near pairs --- */
 
-static real weigh(real *p, size_t count, real scale)
+static real exp_weights(real *p, size_t count, real scale)
 {
     real most = vector_max(p, count), sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -106,14 +108,14 @@ static real weigh(real *p, size_t count, real scale)
 }
 
 /* ds_j = w_j dw_j, less the sum of these for the largest, which all were compared with. */
-static void weigh_backward(real *restrict p, real *restrict a, real dn, size_t count,
-                           real scale)
+static void exp_weights_backward(real *restrict p, real *restrict a, real dn, size_t count,
+                                 real scale)
 {
     size_t largest = 0;
     real sum = 0;
     for (size_t j = 1; j < count; j++)
         largest = p[j] > p[largest] ? j : largest;
-    weigh(p, count, scale);
+    exp_weights(p, count, scale);
 #pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < count; j++) {
         a[j] = scale * p[j] * (a[j] + dn);
@@ -138,6 +140,6 @@ const AttentionKind attention_hedgehog = {
                                   .scale = attention_scale,
                                   .flop = flop,
                                   .near = true,
-                                  .weigh = weigh,
-                                  .weigh_backward = weigh_backward},
+                                  .pair_weights = exp_weights,
+                                  .pair_weights_backward = exp_weights_backward},
 };

@@ -9,7 +9,9 @@
  *   C_l = sum of exp(L^b_l - L^b'_l) (dF^b'_l . F^b'_l)
  *
  * so that every pair is processed once, at the b where it first meets, with G_l for dF_l and
- * C_l for dF_l . F_l. No factor exceeds 1. */
+ * C_l for dF_l . F_l. No factor exceeds 1.
+ *
+ * Shapes: z, dz, x (b, b); f, values and their gradients (b, D); lse (b). */
 #include "src/attention/landmarks.h"
 #include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"

@@ -18,7 +18,7 @@ typedef struct Landmarks {
 
     /* scratch */
     real *pairs, *dpairs; /* (T) a block of landmarks by positions */
-    real *inverse;        /* for the pseudoinverse of A */
+    real *inverse;        /* matrices (landmarks, landmarks) of the pseudoinverse of A */
     real *dq, *dk, *df;   /* (landmarks, D) gradients of the means and of F */
     real *g, *c;          /* (landmarks, D), (landmarks) G and C */
 } Landmarks;
@@ -43,25 +43,26 @@ typedef struct LandmarkRows {
 
 /* Forward saves these for each b from 1 on. */
 size_t landmarks_saved_reals(const AttentionHead *head);
-LandmarkRows landmarks_saved(real *saved, size_t b, const AttentionHead *head);
+LandmarkRows landmarks_saved(real *saved /* (landmarks_saved_reals) */, size_t b,
+                             const AttentionHead *head);
 
 /* Add one position, or all, to the means of its segment, if that becomes a landmark. */
-void landmarks_add(const Landmarks *l, size_t position, const real *q, const real *k);
+void landmarks_add(const Landmarks *l, size_t position, const real *q, const real *k); /* (D) */
 void landmarks_add_all(const Landmarks *l, const AttentionData *data);
 
-/* Updates F after the b-th segment is complete and its means are there; writes the values M,
- * (b, D). */
+/* Updates F after the b-th segment is complete and its means are there; writes the values M. */
 void landmarks_complete(const Landmarks *l, size_t b, const LandmarkSequence *sequence,
-                        LandmarkRows rows, real *values);
+                        LandmarkRows rows, real *values /* (b, D) */);
 /* Computes M alone. */
-void landmarks_values(const Landmarks *l, size_t b, const real *f, real *values);
+void landmarks_values(const Landmarks *l, size_t b, const real *f, real *values); /* (b, D) */
 
 /* The backward pass: begin, one step for each b from the last to 1, each after landmarks_values
  * of the same b, and end. It adds to dq, dk and dv of the sequence; callers may add to l->dk.
  */
 void landmarks_begin_backward(const Landmarks *l);
-void landmarks_backward(const Landmarks *l, size_t b, const AttentionData *data, real *saved,
-                        const real *dvalues);
+void landmarks_backward(const Landmarks *l, size_t b, const AttentionData *data,
+                        real *saved,          /* (landmarks_saved_reals) */
+                        const real *dvalues); /* (b, D) */
 void landmarks_end_backward(const Landmarks *l, const AttentionData *data);
 
 #endif

@@ -11,7 +11,8 @@
  * The 1/1000 of relu and sqrelu keeps denominators positive when no feature is active, and exp
  * cannot vanish, so these need no epsilon. Products of sqrelu features grow with the fourth
  * power of the input, hence the normalisation. The scale 1 / sqrt(D) is shared between q and k.
- */
+ *
+ * Shapes: x, y and their gradients (D). */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 
@@ -107,7 +108,7 @@ static void sqrelu_row_backward(real *restrict dx, const real *restrict dy,
 
 static const FeatureRow sqrelu = {sqrelu_row, sqrelu_row_backward};
 
-static real root_of_width(const AttentionHead *head)
+static real sqrt_width(const AttentionHead *head)
 {
     return (real)sqrt((double)head->width);
 }
@@ -121,7 +122,7 @@ const AttentionKind attention_sqrelu = {
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = root_of_width},
+    .detail = &(const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = sqrt_width},
 };
 
 /* --- exp --- */
@@ -175,9 +176,9 @@ static void softmax_row(real *restrict y, const real *restrict x, real scale, si
         y[i] = vector_exp(scale * (x[i] - most));
         sum += y[i];
     }
-    real share = 1 / sum;
+    real inverse = 1 / sum;
     for (size_t i = 0; i < width; i++)
-        y[i] *= share;
+        y[i] *= inverse;
 }
 
 static void softmax_row_backward(real *restrict dx, const real *restrict dy,
@@ -225,8 +226,8 @@ const AttentionKind attention_softmaxfeat = {
  * RoPE would break it: rotated shares and keys no longer sum to 1. */
 
 /* z += k,  s = q / z */
-static void share(real *restrict shares, real *restrict z, const real *restrict q,
-                  const real *restrict k, size_t rows, size_t width)
+static void divide_by_sums(real *restrict shares, real *restrict z, const real *restrict q,
+                           const real *restrict k, size_t rows, size_t width)
 {
     for (size_t at = 0; at < rows * width; at += width)
         for (size_t i = 0; i < width; i++) {
@@ -235,9 +236,9 @@ static void share(real *restrict shares, real *restrict z, const real *restrict 
         }
 }
 
-static void share_backward(real *restrict dq, real *restrict dk, real *restrict dz,
-                           real *restrict shares, real *restrict z, const real *restrict k,
-                           size_t rows, size_t width)
+static void divide_by_sums_backward(real *restrict dq, real *restrict dk, real *restrict dz,
+                                    real *restrict shares, real *restrict z,
+                                    const real *restrict k, size_t rows, size_t width)
 {
     for (size_t at = 0; at < rows * width; at += width)
         for (size_t i = 0; i < width; i++) {
@@ -267,6 +268,6 @@ const AttentionKind attention_efficient = {
     .engine = &features_engine,
     .detail = &(const FeatureMap){.query = &softmax_features,
                                   .key = &exp_features,
-                                  .share = share,
-                                  .share_backward = share_backward},
+                                  .divide_queries = divide_by_sums,
+                                  .divide_queries_backward = divide_by_sums_backward},
 };

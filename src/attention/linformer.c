@@ -14,7 +14,9 @@
  * Pooled attention is the same with r = 1 and plain means: no parameters.
  *
  * Keys rotated by different angles cannot be compressed, so RoPE rotates the entries instead,
- * as if they were at the block's last position. */
+ * as if they were at the block's last position.
+ *
+ * Shapes: x (T, D); entries (blocks, r, D); matrix (r, B). */
 #include "src/attention/panel.h"
 #include "src/attention/rows.h"
 #include "src/math/gemm.h"
@@ -78,11 +80,11 @@ static size_t blocks(const AttentionHead *head)
 
 /* After the engine's scratch. */
 typedef struct Memory {
-    real *q, *k;             /* (T, D) rotated */
-    real *entry_k, *entry_v; /* (blocks, r, D), k rotated */
-    real *entry_dk, *entry_dv;
-    real *means;       /* (B), for pooled attention */
-    const real *e, *f; /* (r, B) */
+    real *q, *k;               /* (T, D) rotated */
+    real *entry_k, *entry_v;   /* (blocks, r, D), k rotated */
+    real *entry_dk, *entry_dv; /* (blocks, r, D) */
+    real *means;               /* (B), for pooled attention */
+    const real *e, *f;         /* (r, B) */
 } Memory;
 
 static Memory lay_out_memory(Arena *arena, const AttentionHead *head)
@@ -135,16 +137,16 @@ static size_t angles_of(size_t entry, const AttentionHead *head)
     return (entry / rank(head) + 1) * head->options->segment - 1;
 }
 
-static void turn_entries(real *entries, const AttentionHead *head)
+static void rotate_entries(real *entries, const AttentionHead *head)
 {
     for (size_t i = 0; i < panel_entries(head); i++)
         attention_rotate(entries + i * head->width, angles_of(i, head), head);
 }
 
-static void turn_sequence(real *turned, const real *x, const AttentionHead *head)
+static void rotate_sequence(real *rotated, const real *x, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
-        attention_rotated_copy(turned + i * head->width, x + i * head->stride, i, head);
+        attention_rotated_copy(rotated + i * head->width, x + i * head->stride, i, head);
 }
 
 static void prepare(PanelSource *source, const AttentionData *data, const AttentionHead *head)
@@ -158,12 +160,12 @@ static void prepare(PanelSource *source, const AttentionData *data, const Attent
     compress(m.entry_k, m.e, data->k, head);
     compress(m.entry_v, m.f, data->v, head);
     if (head->rotary) {
-        turn_entries(m.entry_k, head);
-        turn_sequence(m.q, data->q, head);
-        turn_sequence(m.k, data->k, head);
+        rotate_entries(m.entry_k, head);
+        rotate_sequence(m.q, data->q, head);
+        rotate_sequence(m.k, data->k, head);
         source->q = m.q;
-        source->keys[PANEL_OWN].k = m.k;
-        source->q_stride = source->keys[PANEL_OWN].k_stride = head->width;
+        source->keys[PANEL_SEQUENCE].k = m.k;
+        source->q_stride = source->keys[PANEL_SEQUENCE].k_stride = head->width;
     }
 }
 
@@ -186,13 +188,13 @@ static void compress_backward(real *dx, real *dmatrix, const real *dentries, con
     }
 }
 
-static void turn_entries_back(real *dentries, const AttentionHead *head)
+static void rotate_entries_back(real *dentries, const AttentionHead *head)
 {
     for (size_t i = 0; i < panel_entries(head); i++)
         attention_rotate_back(dentries + i * head->width, angles_of(i, head), head);
 }
 
-static void turn_sequence_back(real *dx, const AttentionHead *head)
+static void rotate_sequence_back(real *dx, const AttentionHead *head)
 {
     for (size_t i = 0; i < head->length; i++)
         attention_rotate_back(dx + i * head->stride, i, head);
@@ -205,9 +207,9 @@ static void end_backward(const PanelSource *source, const AttentionData *data,
     Memory m = memory_of(data, head);
     real *de = learns(head) ? data->dparams : NULL;
     real *df = de ? de + rank(head) * head->options->segment : NULL;
-    turn_sequence_back(data->dq, head);
-    turn_sequence_back(data->dk, head);
-    turn_entries_back(entries->dk, head);
+    rotate_sequence_back(data->dq, head);
+    rotate_sequence_back(data->dk, head);
+    rotate_entries_back(entries->dk, head);
     compress_backward(data->dk, de, entries->dk, m.e, data->k, head);
     compress_backward(data->dv, df, entries->dv, m.f, data->v, head);
 }
@@ -233,12 +235,12 @@ static void add_to_entries(const AttentionData *data, const Memory *m, PanelStat
 static void step(const AttentionData *data, const AttentionHead *head)
 {
     Memory m = memory_of(data, head);
-    AttentionData turned = *data;
+    AttentionData rotated = *data;
     attention_rotated_copy(m.q, data->q, 0, head);
     attention_rotated_copy(m.k, data->k, 0, head);
-    turned.q = m.q;
-    turned.k = m.k;
-    panel_step(&turned, head);
+    rotated.q = m.q;
+    rotated.k = m.k;
+    panel_step(&rotated, head);
     add_to_entries(data, &m, panel_state(data->carry, head), head);
 }
 

@@ -15,7 +15,9 @@
  * to values only: weights multiplied by it could sum to zero.
  *
  * landmarks.c computes M. Landmarks are means of unrotated q and k. In the last softmax, RoPE
- * rotates q_i and k_j by their own positions, and k~_l by the last one of its segment. */
+ * rotates q_i and k_j by their own positions, and k~_l by the last one of its segment.
+ *
+ * Shapes: q, out (queries, D); lse (queries); x, y (D). */
 #include "src/attention/landmarks.h"
 #include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"
@@ -229,7 +231,7 @@ static void forward(const AttentionData *data, const AttentionHead *head)
 /* --- backward --- */
 
 /* y += x, rotated back */
-static void add_turned_back(real *y, real *x, size_t angles, const AttentionHead *head)
+static void add_rotated_back(real *y, real *x, size_t angles, const AttentionHead *head)
 {
     attention_rotate_back(x, angles, head);
     vector_add_scaled(y, x, 1, head->width);
@@ -243,13 +245,13 @@ static void hand_on(const AttentionData *data, const Work *w, size_t b, size_t c
     size_t width = head->width, segment = landmarks_segment(head);
     for (size_t i = 0; i < count; i++) {
         size_t position = b * segment + i, at = position * head->stride;
-        add_turned_back(data->dq + at, w->dq + i * width, position, head);
-        add_turned_back(data->dk + at, w->dkeys + (b + i) * width, position, head);
+        add_rotated_back(data->dq + at, w->dq + i * width, position, head);
+        add_rotated_back(data->dk + at, w->dkeys + (b + i) * width, position, head);
         vector_add_scaled(data->dv + at, w->dvalues + (b + i) * width, 1, width);
     }
     for (size_t l = 0; l < b; l++)
-        add_turned_back(w->landmarks.dk + l * width, w->dkeys + l * width,
-                        (l + 1) * segment - 1, head);
+        add_rotated_back(w->landmarks.dk + l * width, w->dkeys + l * width,
+                         (l + 1) * segment - 1, head);
 }
 
 /* Segments are processed from the last to the first. */
@@ -318,9 +320,9 @@ static void step(const AttentionData *data, const AttentionHead *head)
 static double flop(const AttentionHead *head)
 {
     double landmarks = (double)landmarks_count(head), segment = (double)landmarks_segment(head);
-    double width = (double)head->width, length = (double)head->length, inverses = 0;
-    for (double b = 1; b <= landmarks; b++)
-        inverses += 8 * PSEUDOINVERSE_STEPS * b * b * b;
+    double width = (double)head->width, length = (double)head->length;
+    double sum = landmarks * (landmarks + 1) / 2; /* of 1 to b; its square is that of cubes */
+    double inverses = 8 * PSEUDOINVERSE_STEPS * sum * sum;
     double pairs = landmarks * landmarks * segment + length * (landmarks + segment) / 2;
     return inverses + 4 * width * pairs;
 }

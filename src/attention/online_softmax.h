@@ -13,8 +13,8 @@ static inline void online_softmax_start(real *max, real *sum)
     *sum = 0;
 }
 
-/* Turns scores into weights exp(score - top); returns their sum. */
-static inline real online_softmax_weigh(real *restrict scores, size_t count, real top)
+/* Turns scores (count) into weights exp(score - top); returns their sum. */
+static inline real online_softmax_exp(real *restrict scores, size_t count, real top)
 {
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -25,8 +25,8 @@ static inline real online_softmax_weigh(real *restrict scores, size_t count, rea
     return sum;
 }
 
-/* Turns at least one score into weights relative to the largest score so far. Returns the
- * factor that rescales the row's other sums. */
+/* Turns scores (count), at least one, into weights relative to the largest score so far.
+ * Returns the factor that rescales the row's other sums. */
 static inline real online_softmax_absorb(real *restrict scores, size_t count, real *max,
                                          real *sum)
 {
@@ -35,7 +35,7 @@ static inline real online_softmax_absorb(real *restrict scores, size_t count, re
         factor = vector_exp(*max - most);
         *max = most;
     }
-    real part = online_softmax_weigh(scores, count, *max);
+    real part = online_softmax_exp(scores, count, *max);
     *sum = *sum * factor + part;
     return factor;
 }
@@ -46,7 +46,7 @@ static inline real online_softmax_lse(real max, real sum)
     return max + (real)log((double)sum);
 }
 
-/* Divides the weighted sum of values by the sum of weights, which the lse replaces. */
+/* Divides the weighted sum of values (width) by the sum of weights, which the lse replaces. */
 static inline void online_softmax_finish(real *values, size_t width, real max, real *sum)
 {
     real share = 1 / *sum;
@@ -55,7 +55,7 @@ static inline void online_softmax_finish(real *values, size_t width, real max, r
     *sum = online_softmax_lse(max, *sum);
 }
 
-/* Softmax of a whole row; returns the lse. */
+/* Softmax of a whole row (count); returns the lse. */
 static inline real online_softmax_whole(real *scores, size_t count)
 {
     real max, sum;
@@ -65,7 +65,7 @@ static inline real online_softmax_whole(real *scores, size_t count)
     return sum;
 }
 
-/* Turns the gradient of its weights into that of its scores. */
+/* Turns the gradient d (count) of its weights (count) into that of its scores. */
 static inline void online_softmax_whole_backward(real *restrict d, const real *restrict weights,
                                                  size_t count)
 {
@@ -74,8 +74,9 @@ static inline void online_softmax_whole_backward(real *restrict d, const real *r
         d[j] = weights[j] * (d[j] - mean);
 }
 
-/* Turns scores and the gradient of the weights into the weights and the gradient of the scores;
- * output_product is do . o, the sum over the row of weights times gradients. */
+/* Turns scores p (count) and the gradient dp (count) of the weights into the weights and the
+ * gradient of the scores; output_product is do . o, the sum over the row of weights times
+ * gradients. */
 static inline void online_softmax_backward(real *restrict p, real *restrict dp, size_t count,
                                            real lse, real output_product)
 {

@@ -28,7 +28,9 @@
  * that is the same for all keys of a query does not change its weights. So i is replaced by the
  * first query of the tile, which keeps rounding errors small, and dc_j is - sum of ds_ij over
  * i.
- */
+ *
+ * Shapes: p, dp (keys of a block, STRIDE); x, y (T or keys, D) or (D, STRIDE) if transposed;
+ * sum, max, lse, products (queries of a tile); out (queries, D). */
 #include "src/attention/panel.h"
 #include "src/attention/online_softmax.h"
 #include "src/attention/rows.h"
@@ -84,7 +86,8 @@ AttentionMemory panel_memory(const AttentionHead *head)
     Work work = {.head = head};
     Arena arena = {0};
     lay_out(&work, &arena);
-    size_t step = panel_kept(head) + panel_entries(head), panels = arena_used_reals(&arena);
+    size_t step = panel_ring_rows(head) + panel_entries(head),
+           panels = arena_used_reals(&arena);
     return (AttentionMemory){.saved = head->length,
                              .scratch = panels > step ? panels : step,
                              .state = panel_state_reals(head)};
@@ -94,7 +97,7 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
 {
     const PanelKind *kind = head->kind->detail;
     size_t width = head->width, stride = head->stride;
-    size_t own = head->length, entries = panel_entries(head);
+    size_t length = head->length, entries = panel_entries(head);
     Work work = {.data = data,
                  .head = head,
                  .source = {.q = data->q, .q_stride = stride},
@@ -104,18 +107,19 @@ static Work work_of(const AttentionData *data, const AttentionHead *head)
     Arena arena = arena_over(data->scratch);
     lay_out(&work, &arena);
     PanelKeys *keys = work.source.keys;
-    keys[PANEL_OWN] = (PanelKeys){.k = data->k,
-                                  .v = data->v,
-                                  .dk = data->dk,
-                                  .dv = data->dv,
-                                  .k_stride = stride,
-                                  .stride = stride};
+    keys[PANEL_SEQUENCE] = (PanelKeys){.k = data->k,
+                                       .v = data->v,
+                                       .dk = data->dk,
+                                       .dv = data->dv,
+                                       .k_stride = stride,
+                                       .stride = stride};
     keys[PANEL_ENTRIES] = (PanelKeys){
-        .k_stride = width, .stride = width, .bias = work.reach.bias, .column = own};
-    keys[PANEL_PAST] = (PanelKeys){.k_stride = width, .stride = width, .column = own + entries};
+        .k_stride = width, .stride = width, .bias = work.reach.bias, .column = length};
+    keys[PANEL_PAST] = (PanelKeys){
+        .k_stride = width, .stride = width, .column = length + entries};
     if (kind->prepare)
         kind->prepare(&work.source, data, head);
-    work.columns = own + entries + work.source.past;
+    work.columns = length + entries + work.source.past;
     return work;
 }
 
@@ -161,7 +165,7 @@ static Range seen_by(const Panel *panel, size_t query)
     size_t past = panel->source->past;
     if (panel->set == &panel->source->keys[PANEL_PAST])
         return (Range){first_past_seen(reach, query, past), past};
-    if (panel->set == &panel->source->keys[PANEL_OWN])
+    if (panel->set == &panel->source->keys[PANEL_SEQUENCE])
         return (Range){panel_first_seen(reach, query), query + 1};
     return (Range){0, panel_entries_seen(reach, query)};
 }
@@ -172,7 +176,7 @@ static Range seen_by_tile(const Panel *panel)
                    seen_by(panel, panel->query + panel->rows - 1).end};
 }
 
-static size_t inside(const Panel *panel, size_t key)
+static size_t clamp_to_block(const Panel *panel, size_t key)
 {
     if (key <= panel->key)
         return 0;
@@ -183,12 +187,12 @@ static size_t inside(const Panel *panel, size_t key)
 static Range seen_by_row(const Panel *panel, size_t row)
 {
     Range seen = seen_by(panel, panel->query + row);
-    return (Range){inside(panel, seen.begin), inside(panel, seen.end)};
+    return (Range){clamp_to_block(panel, seen.begin), clamp_to_block(panel, seen.end)};
 }
 
 /* The queries that see a key: a range, since from query to query the first and the last key
  * that one sees never come earlier. `before` is the range of an earlier key, or empty. */
-static Range seeing(const Panel *panel, size_t key, Range before)
+static Range queries_seeing(const Panel *panel, size_t key, Range before)
 {
     if (panel->whole)
         return (Range){0, panel->rows};
@@ -199,7 +203,7 @@ static Range seeing(const Panel *panel, size_t key, Range before)
     return before;
 }
 
-static void cut(Panel *panel)
+static void make_bands(Panel *panel)
 {
     Range first = seen_by_row(panel, 0), last = seen_by_row(panel, panel->rows - 1);
     panel->whole = last.begin == 0 && first.end == panel->keys;
@@ -208,8 +212,8 @@ static void cut(Panel *panel)
     Range queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key += band) {
         size_t end = key + band < panel->keys ? key + band : panel->keys;
-        size_t begin = seeing(panel, key, queries).begin;
-        queries = seeing(panel, end - 1, queries);
+        size_t begin = queries_seeing(panel, key, queries).begin;
+        queries = queries_seeing(panel, end - 1, queries);
         if (begin < queries.end)
             panel->bands[panel->band_count++] = (Part){{key, end},
                                                        {begin / BAND * BAND, queries.end}};
@@ -235,7 +239,7 @@ static void next_panel(Panel *panel)
     panel->key = next;
     panel->keys = range.end - next < BLOCK ? range.end - next : BLOCK;
     if (panel->keys > 0)
-        cut(panel);
+        make_bands(panel);
 }
 
 static Panel first_panel(const Work *work, size_t query)
@@ -255,13 +259,13 @@ static Panel first_panel(const Work *work, size_t query)
 
 /* P = scale X Y^T, with X of the keys and Y of the queries, transposed. */
 static void pair_product(const Work *work, const Panel *panel, real *p, real scale,
-                         const real *x, size_t stride, const real *turned)
+                         const real *x, size_t stride, const real *queries_transposed)
 {
     for (size_t i = 0; i < panel->band_count; i++) {
         Range keys = panel->bands[i].keys, queries = panel->bands[i].queries;
         gemm(keys.end - keys.begin, queries.end - queries.begin, work->head->width, scale,
              plain(x + (panel->key + keys.begin) * stride, stride),
-             plain(turned + queries.begin, STRIDE), GEMM_SET,
+             plain(queries_transposed + queries.begin, STRIDE), GEMM_SET,
              p + keys.begin * STRIDE + queries.begin, STRIDE);
     }
 }
@@ -335,7 +339,7 @@ static void raise_max(const Work *work, const Panel *panel, real *sum, real *out
     Range queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
         const real *s = work->p + key * STRIDE, bias = bias_of(panel, key);
-        queries = seeing(panel, key, queries);
+        queries = queries_seeing(panel, key, queries);
         for (size_t i = queries.begin; i < queries.end; i++)
             max[i] = s[i] + bias > max[i] ? s[i] + bias : max[i];
     }
@@ -350,8 +354,8 @@ static void raise_max(const Work *work, const Panel *panel, real *sum, real *out
 }
 
 /* Turns the scores of a key into weights relative to the largest scores. */
-static void weigh(real *restrict p, real *restrict sum, const real *restrict max, real bias,
-                  Range queries)
+static void exponentiate(real *restrict p, real *restrict sum, const real *restrict max,
+                         real bias, Range queries)
 {
 #pragma omp simd
     for (size_t i = queries.begin; i < queries.end; i++) {
@@ -368,8 +372,8 @@ static void forward_panel(const Work *work, const Panel *panel, real *sum, real 
     raise_max(work, panel, sum, out);
     for (size_t key = 0; key < panel->keys; key++) {
         real *p = work->p + key * STRIDE;
-        queries = seeing(panel, key, queries);
-        weigh(p, sum, work->max, bias_of(panel, key), queries);
+        queries = queries_seeing(panel, key, queries);
+        exponentiate(p, sum, work->max, bias_of(panel, key), queries);
         if (work->head->dropout.rate > 0)
             drop(work, p, panel, key, queries);
         mask(p, queries, panel);
@@ -381,19 +385,19 @@ static void forward_panel(const Work *work, const Panel *panel, real *sum, real 
 /* The sums of log decays from each key to the first query of the tile, or back from there. */
 static void sum_decays(const Work *work, const Panel *panel)
 {
-    const PanelKeys *own = &work->source.keys[PANEL_OWN];
+    const PanelKeys *keys = &work->source.keys[PANEL_SEQUENCE];
     double sum = 0;
-    if (!own->logs)
+    if (!keys->logs)
         return;
     for (size_t j = panel->query; j-- > 0;)
-        own->sums[j] = (real)(sum += (double)own->logs[j + 1]);
-    own->sums[panel->query] = 0;
+        keys->sums[j] = (real)(sum += (double)keys->logs[j + 1]);
+    keys->sums[panel->query] = 0;
     sum = 0;
     for (size_t j = panel->query + 1; j < panel->query + panel->rows; j++)
-        own->sums[j] = (real)(sum -= (double)own->logs[j]);
+        keys->sums[j] = (real)(sum -= (double)keys->logs[j]);
 }
 
-static void turn_queries(const Work *work, const Panel *panel)
+static void transpose_queries(const Work *work, const Panel *panel)
 {
     kernel_transpose(work->q, STRIDE, work->source.q + panel->query * work->source.q_stride,
                      work->source.q_stride, panel->rows, work->head->width);
@@ -411,7 +415,7 @@ void panel_forward(const AttentionData *data, const AttentionHead *head)
         }
         rows_zero(out, head->out_stride, panel.rows, head->width);
         sum_decays(&work, &panel);
-        turn_queries(&work, &panel);
+        transpose_queries(&work, &panel);
         for (; panel.keys > 0; next_panel(&panel))
             forward_panel(&work, &panel, sum, out);
         for (size_t i = 0; i < panel.rows; i++) /* the lse replaces the sum */
@@ -463,7 +467,7 @@ static void backward_panel(const Work *work, const Panel *panel)
     pair_product(work, panel, work->dp, 1, set->v, set->stride, work->dout);
     Range queries = {0, 0};
     for (size_t key = 0; key < panel->keys; key++) {
-        queries = seeing(panel, key, queries);
+        queries = queries_seeing(panel, key, queries);
         backward_key(work, panel, key, queries);
     }
     /* dQ += dS K / sqrt(D) */
@@ -491,7 +495,7 @@ static void tile_backward(const Work *work, size_t query)
     for (size_t i = 0; work->has_sink && data->dparams && i < panel.rows; i++)
         data->dparams[0] -= vector_exp(work->sink - data->saved[query + i]) * work->products[i];
     sum_decays(work, &panel);
-    turn_queries(work, &panel);
+    transpose_queries(work, &panel);
     kernel_transpose(work->dout, STRIDE, dout, head->out_stride, panel.rows, head->width);
     for (; panel.keys > 0; next_panel(&panel))
         backward_panel(work, &panel);

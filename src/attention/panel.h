@@ -32,7 +32,7 @@ typedef struct PanelKeys {
 
 /* Which keys: those carried from the window before, which get no gradient; those of this
  * window; and entries, which lie block after block. All are rows of D. */
-typedef enum PanelSet { PANEL_PAST, PANEL_OWN, PANEL_ENTRIES, PANEL_SETS } PanelSet;
+typedef enum PanelSet { PANEL_PAST, PANEL_SEQUENCE, PANEL_ENTRIES, PANEL_SETS } PanelSet;
 
 typedef struct PanelSource {
     const real *q; /* (T, D) */
@@ -62,7 +62,7 @@ size_t panel_entries_seen(const PanelReach *reach, size_t query);
 /* Entries that the last query sees. */
 size_t panel_entries(const AttentionHead *head);
 /* How many positions the farthest-seeing query sees, itself included. */
-size_t panel_kept(const AttentionHead *head);
+size_t panel_ring_rows(const AttentionHead *head);
 
 /* --- the engine --- */
 
@@ -78,13 +78,14 @@ void panel_backward(const AttentionData *data, const AttentionHead *head);
  * Kinds with entries write them here themselves, those of a block by the step of its last
  * position. */
 typedef struct PanelState {
-    real *keys, *values;     /* (panel_kept, D) */
+    real *keys, *values;     /* (panel_ring_rows, D) */
     real *entry_k, *entry_v; /* (entries, D), also those that the last block begins */
-    real *faded; /* (panel_kept) what is added to the scores of each key, if the kind fades */
+    real *decay_sums; /* (panel_ring_rows) what is added to the scores of each key, if the kind
+                         fades */
 } PanelState;
 
 size_t panel_state_reals(const AttentionHead *head);
-PanelState panel_state(real *state, const AttentionHead *head);
+PanelState panel_state(real *state /* (panel_state_reals) */, const AttentionHead *head);
 void panel_step(const AttentionData *data, const AttentionHead *head);
 
 #endif

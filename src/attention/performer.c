@@ -12,7 +12,9 @@
  * the future. Only |u|^2 / 2 is subtracted there, which bounds the exponent by |w|^2 / 2, about
  * D / 2; it is clipped at 60 for large heads. A key of large norm could lose all its features
  * to underflow, so 1e-12 is added to them: sequences of such keys get even weights. That keeps
- * denominators positive without an epsilon, which would distort keys with small features. */
+ * denominators positive without an epsilon, which would distort keys with small features.
+ *
+ * Shapes: x (D); y, dy (m); rows of directions (D, D). */
 #include "src/attention/features.h"
 #include "src/math/gemm.h"
 

@@ -48,6 +48,7 @@ static void start_params(real *params, const AttentionHead *head, RandomKey key)
         params[i] = (real)random_normal(key, i);
 }
 
+/* The bucket of a round: projections (half). */
 static int32_t bucket_of(const real *projections, size_t half)
 {
     size_t best = 0;
@@ -98,7 +99,7 @@ static Saved saved_of(real *saved, const AttentionHead *head)
 typedef struct Scratch {
     Bucket bucket;
     real *row_max;     /* (T) forward's largest scores, */
-    real *row_product; /* backward: do . o, in the same memory */
+    real *row_product; /* (T) backward: do . o, in the same memory */
     real *projections; /* (directions) */
     int32_t *order;    /* (T) positions sorted by bucket, then by time */
     int32_t *starts;   /* (buckets + 2) each bucket's first index in order */

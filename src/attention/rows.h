@@ -17,7 +17,7 @@ static inline void rows_take(Arena *arena, size_t count, real **const *pointers,
         *pointers[i] = arena_reals(arena, count);
 }
 
-/* Multiplies each row by its factor. */
+/* Multiplies each row of x (rows, width) by its factor (rows). */
 static inline void rows_scale(real *x, size_t stride, const real *factors, size_t rows,
                               size_t width)
 {
@@ -28,13 +28,15 @@ static inline void rows_scale(real *x, size_t stride, const real *factors, size_
     }
 }
 
+/* x = 0, (rows, width). */
 static inline void rows_zero(real *x, size_t stride, size_t rows, size_t width)
 {
     for (size_t i = 0; i < rows; i++)
         vector_zero(x + i * stride, width);
 }
 
-/* 1 / |x|, safe at 0. Backward turns the gradient of x / |x|, in dx, into that of x. */
+/* 1 / |x| for x (width), safe at 0. Backward turns the gradient of x / |x|, in dx (width), into
+ * that of x. */
 static inline real row_unit(const real *x, size_t width)
 {
     return 1 / (real)sqrt((double)(vector_dot(x, x, width) + (real)1e-6));

@@ -56,8 +56,8 @@ typedef struct Rowwise {
     real *scaled;                /* (rows, D) rows times factors */
     real *powers;                /* (D) B = 2^powers */
     real *in, *out, *whole;      /* (D) B, E, W */
-    real *writings;              /* (rows, Dv) U of every chunk of a span, */
-    real *triangles;             /* and L */
+    real *writings;              /* (span, CHUNK, Dv) U of every chunk of a span, */
+    real *triangles;             /* (span, CHUNK, CHUNK) and L */
     Triangle l;                  /* that of this chunk */
 
     /* backward only */
@@ -94,9 +94,9 @@ static void lay_out(void *work, Arena *arena)
 /* --- pairs of keys and values --- */
 
 typedef struct Pair {
-    const real *k; /* K' or M' */
+    const real *k; /* (rows, D) K' or M' */
     Factor u;      /* V or U */
-    real *dk, *du; /* their gradients, */
+    real *dk, *du; /* (rows, D), (rows, Dv) their gradients, */
     size_t dk_stride, du_stride;
 } Pair;
 

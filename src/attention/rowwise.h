@@ -13,7 +13,7 @@ typedef struct RowwiseRow {
     real *k, *v; /* what is written; v only with `values` */
     real *find;  /* with `erases`: what is looked up */
     real *erase; /* with `erase_key`: what is looked up is removed under this key */
-    real *room;  /* for any use of backward */
+    real *room;  /* (D) for any use of backward */
 } RowwiseRow;
 
 /* So that no exponent in a chunk exceeds 64, as rowwise.c says. */

@@ -81,7 +81,7 @@ static void fox_prepare(PanelSource *source, const AttentionData *data,
                         const AttentionHead *head)
 {
     real *logs = data->scratch + panel_memory(head).scratch;
-    PanelKeys *keys = &source->keys[PANEL_OWN];
+    PanelKeys *keys = &source->keys[PANEL_SEQUENCE];
     for (size_t i = 0; i < head->length; i++)
         logs[i] = vector_log_sigmoid(data->gates[i * head->gates_stride]);
     keys->logs = logs;
@@ -98,7 +98,7 @@ static void fox_end_backward(const PanelSource *source, const AttentionData *dat
 {
     real sum = 0;
     for (size_t i = head->length; i-- > 0;) {
-        sum += source->keys[PANEL_OWN].dsums[i];
+        sum += source->keys[PANEL_SEQUENCE].dsums[i];
         size_t at = i * head->gates_stride;
         data->dgates[at] = sum * vector_sigmoid(-data->gates[at]);
     }
@@ -107,11 +107,11 @@ static void fox_end_backward(const PanelSource *source, const AttentionData *dat
 /* All earlier keys fade a little more. */
 static void fox_step(const AttentionData *data, const AttentionHead *head)
 {
-    real *faded = panel_state(data->carry, head).faded;
+    real *decay_sums = panel_state(data->carry, head).decay_sums;
     real decay = vector_log_sigmoid(data->gates[0]);
     for (size_t j = 0; j < head->position; j++)
-        faded[j] += decay;
-    faded[head->position] = 0;
+        decay_sums[j] += decay;
+    decay_sums[head->position] = 0;
     panel_step(data, head);
 }
 

@@ -62,7 +62,7 @@ static AttentionMemory window_memory(const AttentionHead *head)
     return memory;
 }
 
-/* Copies the ring, in order. */
+/* Copies the ring, in order, to keys and values (past, D). */
 static void keep_past(real *keys, real *values, PanelState ring, const AttentionHead *head)
 {
     size_t width = head->width, count = past(head);
@@ -209,10 +209,10 @@ static void strided_step(const AttentionData *data, const AttentionHead *head)
         return;
     }
     AttentionHead longest = strand_head(head, 0);
-    AttentionData own = *data;
-    own.carry += head->position % period * panel_state_reals(&longest);
+    AttentionData strand_data = *data;
+    strand_data.carry += head->position % period * panel_state_reals(&longest);
     longest.position /= period;
-    panel_step(&own, &longest);
+    panel_step(&strand_data, &longest);
 }
 
 /* The mean over the heads, of which the odd ones are far. */

@@ -13,7 +13,9 @@
  *
  * Inside a chunk, pairs are weighed by their few leading features, x / |x| or u, and the series
  * itself; only the state needs all features. Rows of features are padded with zeros to a
- * multiple of 8. */
+ * multiple of 8.
+ *
+ * Shapes: x, dx, u, du (d); y, dy (F); p, a (count). */
 #include "src/attention/features.h"
 #include "src/attention/rows.h"
 
@@ -67,7 +69,7 @@ static void first_row_backward(real *restrict dx, const real *restrict dy,
 static const FeatureRow first = {first_row, first_row_backward};
 
 /* p = 1 + s */
-static real first_weigh(real *p, size_t count, real slope)
+static real first_weights(real *p, size_t count, real slope)
 {
     (void)slope;
     real sum = 0;
@@ -80,8 +82,8 @@ static real first_weigh(real *p, size_t count, real slope)
 }
 
 /* ds = dp */
-static void first_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count,
-                                 real slope)
+static void first_weights_backward(real *restrict p, real *restrict a, real dn, size_t count,
+                                   real slope)
 {
     (void)slope;
     for (size_t j = 0; j < count; j++) {
@@ -106,8 +108,8 @@ const AttentionKind attention_taylor = {
                                   .scale = slope_root,
                                   .epsilon = (real)1e-6,
                                   .leading = first_leading,
-                                  .weigh = first_weigh,
-                                  .weigh_backward = first_weigh_backward},
+                                  .pair_weights = first_weights,
+                                  .pair_weights_backward = first_weights_backward},
 };
 
 /* --- second order --- */
@@ -205,7 +207,7 @@ static void second_row_backward(real *restrict dx, const real *restrict dy,
 static const FeatureRow second = {second_row, second_row_backward};
 
 /* p = 1 + s + s^2 / 2 */
-static real second_weigh(real *p, size_t count, real scale)
+static real second_weights(real *p, size_t count, real scale)
 {
     (void)scale;
     real sum = 0;
@@ -218,8 +220,8 @@ static real second_weigh(real *p, size_t count, real scale)
 }
 
 /* ds = dp (1 + s) */
-static void second_weigh_backward(real *restrict p, real *restrict a, real dn, size_t count,
-                                  real scale)
+static void second_weights_backward(real *restrict p, real *restrict a, real dn, size_t count,
+                                    real scale)
 {
     (void)scale;
     for (size_t j = 0; j < count; j++) {
@@ -245,6 +247,6 @@ const AttentionKind attention_taylor2 = {
                                   .key = &second,
                                   .scale = quarter_scale,
                                   .leading = second_leading,
-                                  .weigh = second_weigh,
-                                  .weigh_backward = second_weigh_backward},
+                                  .pair_weights = second_weights,
+                                  .pair_weights_backward = second_weights_backward},
 };

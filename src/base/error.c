@@ -95,19 +95,19 @@ void print_warning(const char *format, ...)
 
 /* Where die goes instead of ending the program. */
 typedef struct Catch {
-    jmp_buf at;
+    jmp_buf place;
     Error *error;
 } Catch;
 static _Thread_local Catch *catching;
 
 bool error_catch(bool (*work)(void *context, Error *error), void *context, Error *error)
 {
-    Catch here = {.error = error}, *before = catching;
-    if (setjmp(here.at) != 0) {
+    Catch frame = {.error = error}, *before = catching;
+    if (setjmp(frame.place) != 0) {
         catching = before;
         return false;
     }
-    catching = &here;
+    catching = &frame;
     bool good = work(context, error);
     catching = before;
     return good;
@@ -123,7 +123,7 @@ void die(const char *format, ...)
         say(format, args);
     va_end(args);
     if (catching)
-        longjmp(catching->at, 1);
+        longjmp(catching->place, 1);
     exit(1);
 }
 

@@ -191,9 +191,9 @@ static bool fail(FileReplacement *file, const char *verb, Error *error)
 bool file_replace_begin(FileReplacement *file, const char *path, Error *error)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-    struct stat there;
+    struct stat status;
     *file = (FileReplacement){.fd = -1};
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) { /* such as /dev/null */
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) { /* such as /dev/null */
         error_set(error, "%s: cannot replace: not a regular file; name another file", path);
         return false;
     }
@@ -384,9 +384,9 @@ char *file_first_in(const char *folder, const char *const *names, size_t count)
 bool file_is_in(const char *folder, const char *name)
 {
     char *path = file_first_in(folder, &name, 1);
-    bool there = path != NULL;
+    bool exists = path != NULL;
     free(path);
-    return there;
+    return exists;
 }
 
 bool file_make_parents(const char *path, Error *error)

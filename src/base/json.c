@@ -5,14 +5,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static void *take(size_t size)
+static void *json_allocate(size_t size)
 {
     return memory_take(1, size, "JSON");
 }
 
 void json_use_memory(void)
 {
-    json_set_alloc_funcs(take, free);
+    json_set_alloc_funcs(json_allocate, free);
 }
 
 json_t *json_figure(double value)

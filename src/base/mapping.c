@@ -19,7 +19,7 @@ static Mapping *mappings; /* those that are open */
 static Mapping *find(const void *at)
 {
     Mapping *mapping = mappings;
-    while (mapping && (uintptr_t)at - (uintptr_t)mapping->at >= mapping->size)
+    while (mapping && (uintptr_t)at - (uintptr_t)mapping->data >= mapping->size)
         mapping = mapping->next;
     return mapping;
 }
@@ -33,7 +33,7 @@ static struct sigaction before;
 static bool put_zeros(Mapping *mapping, const void *at)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)at / page * page;
-    uintptr_t end = (uintptr_t)mapping->at + mapping->size;
+    uintptr_t end = (uintptr_t)mapping->data + mapping->size;
     mapping->changed = true;
     return mmap((void *)from, end - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                 -1, 0) != MAP_FAILED;
@@ -74,9 +74,9 @@ void mapping_mark_changed(const void *at)
 bool mapping_check(const Mapping *mapping, Error *error)
 {
     struct stat status;
-    bool there = fstat(mapping->fd, &status) == 0,
-         cut = there && (size_t)status.st_size < mapping->size;
-    if (there && !cut && !mapping->changed &&
+    bool exists = fstat(mapping->fd, &status) == 0,
+         cut = exists && (size_t)status.st_size < mapping->size;
+    if (exists && !cut && !mapping->changed &&
         status.st_mtim.tv_sec == mapping->written.tv_sec &&
         status.st_mtim.tv_nsec == mapping->written.tv_nsec)
         return true;
@@ -110,7 +110,7 @@ Mapping *mapping_open(const char *path, Error *error)
         return NULL;
     }
     Mapping *mapping = memory_take(1, sizeof *mapping, "a mapping");
-    mapping->at = at;
+    mapping->data = at;
     mapping->size = size;
     mapping->fd = fd;
     mapping_accept(mapping);
@@ -129,7 +129,7 @@ void mapping_close(Mapping *mapping)
     while (*at != mapping)
         at = &(*at)->next;
     *at = mapping->next;
-    munmap((void *)mapping->at, mapping->size);
+    munmap((void *)mapping->data, mapping->size);
     close(mapping->fd);
     free(mapping->path);
     free(mapping);
@@ -140,7 +140,7 @@ void mapping_end_read(const void *at, size_t size)
     const Mapping *mapping = find(at);
     if (!mapping || size == 0)
         return;
-    uintptr_t first = (uintptr_t)mapping->at, last = first + mapping->size;
+    uintptr_t first = (uintptr_t)mapping->data, last = first + mapping->size;
     uintptr_t from = (uintptr_t)at / AROUND * AROUND;
     uintptr_t to = ((uintptr_t)at + size + AROUND - 1) / AROUND * AROUND;
     from = from > first ? from : first; /* which is where a page begins */

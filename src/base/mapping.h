@@ -14,7 +14,7 @@
 
 typedef struct Mapping Mapping;
 struct Mapping {
-    const void *at;
+    const void *data;
     size_t size;
     int fd;
     char *path;

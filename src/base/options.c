@@ -143,7 +143,7 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
             good = error_set(error, "%s: at most %d names can be joined by +", where,
                              CHOICES_MOST);
         else
-            good = set_choice(option, &chosen->at[chosen->count++], word, where, error);
+            good = set_choice(option, &chosen->index[chosen->count++], word, where, error);
     }
     free(copy);
     return good;

@@ -25,7 +25,7 @@ typedef enum OptionType {
 /* Indexes into the names of an option, in the order typed. */
 enum { CHOICES_MOST = 16 };
 typedef struct Choices {
-    size_t count, at[CHOICES_MOST];
+    size_t count, index[CHOICES_MOST];
 } Choices;
 
 typedef struct Option Option;

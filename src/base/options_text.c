@@ -21,8 +21,8 @@ static bool is_gone(const char *name, const char *value)
     return false;
 }
 
-bool options_read_lines(const char *text, const char *where, OptionLineTaker *take, void *self,
-                        Error *error)
+bool options_read_lines(const char *text, const char *where, OptionLineTaker *on_line,
+                        void *self, Error *error)
 {
     char *copy = memory_copy_text(text), *rest = copy;
     bool good = true;
@@ -30,10 +30,10 @@ bool options_read_lines(const char *text, const char *where, OptionLineTaker *ta
         char *name = text_trim(strsep(&rest, "\n")), *equals = strchr(name, '=');
         char *place = text_format("%s:%zu", where, number);
         if (*name == '#') {
-            good = take(self, name, NULL, place, error);
+            good = on_line(self, name, NULL, place, error);
         } else if (equals) {
             *equals = '\0';
-            good = take(self, text_trim(name), text_trim(equals + 1), place, error);
+            good = on_line(self, text_trim(name), text_trim(equals + 1), place, error);
         } else if (*name) {
             good = error_set(error, "%s: '%.40s' is not of the form name = value", place, name);
         }
@@ -48,7 +48,7 @@ typedef struct Reading {
     bool known_only;
 } Reading;
 
-static bool take_setting(void *self, char *name, char *value, const char *where, Error *error)
+static bool set_option(void *self, char *name, char *value, const char *where, Error *error)
 {
     const Reading *reading = self;
     return !value || is_gone(name, value) ||
@@ -60,14 +60,14 @@ bool options_read_text(const Options *options, const char *text, const char *whe
                        Error *error)
 {
     Reading reading = {options, false};
-    return options_read_lines(text, where, take_setting, &reading, error);
+    return options_read_lines(text, where, set_option, &reading, error);
 }
 
 bool options_read_known(const Options *options, const char *text, const char *where,
                         Error *error)
 {
     Reading reading = {options, true};
-    return options_read_lines(text, where, take_setting, &reading, error);
+    return options_read_lines(text, where, set_option, &reading, error);
 }
 
 char *option_value(const Options *options, const Option *option)
@@ -101,7 +101,7 @@ char *option_value(const Options *options, const Option *option)
         const Choices *chosen = source;
         char *text = memory_copy_text("");
         for (size_t i = 0; i < chosen->count; i++)
-            text_append(&text, "%s%s", i ? "+" : "", option->choice(chosen->at[i]));
+            text_append(&text, "%s%s", i ? "+" : "", option->choice(chosen->index[i]));
         return text;
     }
     case OPTION_ACTION:

@@ -13,10 +13,10 @@
 
 static void append(char **text, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
-    int more = vsnprintf(NULL, 0, format, again);
-    va_end(again);
+    va_list copy;
+    va_copy(copy, args);
+    int more = vsnprintf(NULL, 0, format, copy);
+    va_end(copy);
     if (more < 0)
         return;
     size_t length = *text ? strlen(*text) : 0;

@@ -52,10 +52,11 @@ void embedding_find_ngrams(uint32_t *slots, real *before, const int32_t *ids,
 {
     size_t kept = sizes.order - 1;
     for (size_t row = 0; kept > 0 && row < sizes.rows; row += sizes.length) {
-        real *own = before ? before + row / sizes.length * kept : NULL;
-        find_in_sequence(slots + row * kept, own, ids + row, &sizes);
-        for (size_t i = kept; own && i-- > 0;) /* the oldest first: it may move a newer one */
-            own[i] = (real)token_before(ids + row, own, sizes.length - 1, i);
+        real *history = before ? before + row / sizes.length * kept : NULL;
+        find_in_sequence(slots + row * kept, history, ids + row, &sizes);
+        /* the oldest first: it may move a newer one */
+        for (size_t i = kept; history && i-- > 0;)
+            history[i] = (real)token_before(ids + row, history, sizes.length - 1, i);
     }
 }
 

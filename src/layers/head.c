@@ -14,7 +14,7 @@ enum { SLICES = 16 };
 /* A factor that is packed once for several products. */
 typedef struct Packed {
     Factor factor;
-    real *memory;
+    real *memory; /* (gemm_prepack_reals) */
 } Packed;
 
 /* One of the models whose logits are computed. */
@@ -116,9 +116,9 @@ size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width)
     return arena_used_reals(&arena);
 }
 
-static Slice slice_of(const Job *job, size_t of, size_t tile)
+static Slice slice_of(const Job *job, size_t which, size_t tile)
 {
-    const Side *side = &job->side[of];
+    const Side *side = &job->side[which];
     return (Slice){.first = tile * job->slice,
                    .entries = team_extent(job->sizes.vocabulary, job->slice, tile),
                    .e = side->e + tile * job->slice * job->stride,
@@ -141,7 +141,7 @@ static real *target_in(const Job *job, const Slice *slice, size_t row)
 
 /* --- steps 1 to 3: logits and losses --- */
 
-/* z = cap tanh(z / cap) */
+/* z = cap tanh(z / cap), (count) */
 static void soft_cap(real *restrict z, real cap, size_t count)
 {
 #pragma omp simd
@@ -158,12 +158,12 @@ static void pack_w_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Job *job = context;
-    size_t of = tile / job->slices, index = tile % job->slices;
-    Side *side = &job->side[of];
-    Slice slice = slice_of(job, of, index);
+    size_t which = tile / job->slices, index = tile % job->slices;
+    Side *side = &job->side[which];
+    Slice slice = slice_of(job, which, index);
     Factor w = plain(side->w + slice.first * side->width, side->width);
     pack(&side->w_as_a[index], w, GEMM_A, slice.entries, side->width);
-    if (job->dx && of == STUDENT)
+    if (job->dx && which == STUDENT)
         pack(&job->w_as_b[index], w, GEMM_B, slice.entries, side->width);
 }
 
@@ -180,7 +180,7 @@ static void pack_x_tile(void *context, size_t tile, size_t worker)
         pack(&job->x_as_b, plain(x, side->width), GEMM_B, job->count, side->width);
 }
 
-/* Turns the logits of one entry into exp(z - max) and adds them to the sums. */
+/* Turns the logits z (rows) of one entry into exp(z - max) and adds them to the sums. */
 static void add_entry(real *restrict z, real *restrict sum, const real *restrict max,
                       size_t rows)
 {
@@ -196,9 +196,9 @@ static void logits_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    size_t of = tile / job->slices, index = tile % job->slices, rows = job->count;
-    const Side *side = &job->side[of];
-    Slice slice = slice_of(job, of, index);
+    size_t which = tile / job->slices, index = tile % job->slices, rows = job->count;
+    const Side *side = &job->side[which];
+    Slice slice = slice_of(job, which, index);
     /* Z = W_slice X^T */
     gemm_weights(slice.entries, rows, side->width, side->w_as_a[index].factor,
                  side->xt_as_b.factor, GEMM_SET, slice.e, job->stride);
@@ -217,7 +217,7 @@ static void logits_tile(void *context, size_t tile, size_t worker)
         for (size_t row = 0; row < rows; row++)
             max[row] = z[row] > max[row] ? z[row] : max[row];
     }
-    for (size_t row = 0; of == STUDENT && row < rows; row++)
+    for (size_t row = 0; which == STUDENT && row < rows; row++)
         if (has_target(job, &slice, row))
             job->z_target[row] = *target_in(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++)
@@ -241,9 +241,9 @@ static real finish_sum(const Job *job, const Side *side, size_t row)
 static double finish_losses(Job *job)
 {
     double total = 0;
-    const Side *own = &job->side[STUDENT];
+    const Side *student = &job->side[STUDENT];
     for (size_t row = 0; row < job->count; row++) {
-        real max = finish_sum(job, own, row);
+        real max = finish_sum(job, student, row);
         if (job->sides > TEACHER)
             finish_sum(job, &job->side[TEACHER], row);
         bool counts = job->targets[job->first + row] >= 0;
@@ -252,7 +252,7 @@ static double finish_losses(Job *job)
                                  ? soft_record_rest(job->stored->records[job->first + row],
                                                     job->stored->listed, job->stored->unigram)
                                  : 0;
-        real loss = counts ? own->lse[row] - job->z_target[row] : 0;
+        real loss = counts ? student->lse[row] - job->z_target[row] : 0;
         job->loss[job->first + row] = loss;
         job->right += counts && job->z_target[row] >= max;
         total += (double)loss;
@@ -263,7 +263,7 @@ static double finish_losses(Job *job)
 /* --- steps 4 and 5: gradients --- */
 
 /* Backpropagates p through the soft cap: multiplies by 1 - (z / cap)^2, with z recovered from
- * e. */
+ * e; p, e, max (rows). */
 static void soft_cap_backward(real *p, const real *e, const real *max, real cap, size_t rows)
 {
 #pragma omp simd
@@ -273,13 +273,14 @@ static void soft_cap_backward(real *p, const real *e, const real *max, real cap,
     }
 }
 
-/* The factors from e to probabilities times `weight`, in place of the sums. */
-static const real *scale_of(const Job *job, size_t of, const Slice *slice, real weight)
+/* The factors from e to probabilities times `weight`, in place of the sums: (rows). */
+static const real *scale_of(const Job *job, size_t which, const Slice *slice, real weight)
 {
     for (size_t row = 0; row < job->count; row++)
         slice->sum[row] = job->targets[job->first + row] < 0
                               ? 0
-                              : weight * vector_exp(slice->max[row] - job->side[of].lse[row]);
+                              : weight *
+                                    vector_exp(slice->max[row] - job->side[which].lse[row]);
     return slice->sum;
 }
 
@@ -306,12 +307,12 @@ static void subtract_stored(const Job *job, const Slice *slice)
 }
 
 /* From e to p, the gradient of the losses by the logits of a slice. */
-static void weigh(const Job *job, size_t tile)
+static void logit_gradients(const Job *job, size_t tile)
 {
-    const Side *own = &job->side[STUDENT];
+    const Side *student = &job->side[STUDENT];
     Slice slice = slice_of(job, STUDENT, tile), teacher = {0};
     size_t rows = job->count;
-    real cap = own->cap;
+    real cap = student->cap;
     const real *scale = scale_of(job, STUDENT, &slice, 1), *share = NULL;
     if (job->sides > TEACHER) {
         teacher = slice_of(job, TEACHER, tile);
@@ -347,7 +348,7 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
     const Job *job = context;
     Slice slice = slice_of(job, STUDENT, tile);
     size_t width = job->sizes.width;
-    weigh(job, tile);
+    logit_gradients(job, tile);
     /* dW_slice += P X */
     gemm_weights(slice.entries, width, job->count, plain(slice.e, job->stride),
                  job->x_as_b.factor, GEMM_ADD, job->dw + slice.first * width, width);

@@ -87,7 +87,8 @@ double head_gradients(real *loss,             /* (rows) */
                       const real *w,          /* (vocabulary, width) */
                       const real *b,          /* (vocabulary) or NULL */
                       const int32_t *targets, /* (rows) */
-                      const HeadTeacher *teacher, HeadSizes sizes, real *scratch);
+                      const HeadTeacher *teacher, HeadSizes sizes,
+                      real *scratch); /* (head_scratch_reals) */
 
 void head_logits(real *logits,                 /* (rows, vocabulary) */
                  const real *x,                /* (rows, width) */

@@ -52,8 +52,8 @@ typedef void BfloatPack(uint16_t *packed, BfloatParts parts, BfloatSource source
 /* C = C0 + A B for one 32 x 32 square of C, from two packed bands of A and two of B. C0 has
  * rows that are start_row apart; it is zero if `start` is NULL. */
 typedef void BfloatSquare(BfloatParts parts, size_t steps,     /* of 32 along k */
-                          const uint16_t *a, size_t a_band,    /* between the bands */
-                          const uint16_t *b, size_t b_band,    /* between the bands */
+                          const uint16_t *a, size_t a_band,    /* 2 bands, a_band apart */
+                          const uint16_t *b, size_t b_band,    /* 2 bands, b_band apart */
                           const real *start, size_t start_row, /* (32, 32) or NULL */
                           real *c, size_t c_row);              /* (32, 32) */
 
@@ -69,7 +69,7 @@ typedef struct BfloatMeans {
  * AMX tiles need permission from the kernel; this asks for it. */
 const BfloatMeans *bfloat_means(size_t index);
 
-/* Multiplies with the fastest means. a_band and b_band are the distances between bands, larger
+/* Multiplies with the fastest kernel. a_band and b_band are the distances between bands, larger
  * than a band where the factors are parts of deeper ones. C begins with rows at `start`,
  * start_row apart, or with zeros if that is NULL; with a start_row of 0 every row begins the
  * same. */

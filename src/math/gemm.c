@@ -118,19 +118,20 @@ typedef struct Product {
     GemmExtra extra;
     Workspace workspace;
     size_t tile_rows, tile_columns, across; /* across: tiles per row */
-    size_t place; /* of the tiles of a thread, in reals, or 0: every tile has its own */
+    size_t private_tile; /* of the tiles of a thread, in reals, or 0: every tile has its own */
 } Product;
 
 static void do_tile(void *job, size_t index, size_t worker)
 {
     const Product *p = job;
     size_t row = index / p->across, column = index % p->across;
-    GemmTile tile = {.c_stride = p->place ? gemm_stride(p->tile_columns) : p->c_stride,
+    GemmTile tile = {.c_stride = p->private_tile ? gemm_stride(p->tile_columns) : p->c_stride,
                      .row = row * p->tile_rows,
                      .rows = team_extent(p->m, p->tile_rows, row),
                      .column = column * p->tile_columns,
                      .columns = team_extent(p->n, p->tile_columns, column)};
-    tile.c = p->c + (p->place ? worker * p->place : tile.row * p->c_stride + tile.column);
+    tile.c = p->c + (p->private_tile ? worker * p->private_tile
+                                     : tile.row * p->c_stride + tile.column);
     KernelStart start = {p->into == GEMM_ADD ? tile.c : NULL, tile.c_stride};
     if (p->extra.bias)
         start = (KernelStart){p->extra.bias + tile.column, 0};
@@ -224,12 +225,12 @@ static void choose_tiles(Product *p)
     p->across = team_tiles(p->n, p->tile_columns);
 }
 
-/* A place for the tiles of each thread, where C has room for all of them. */
-static void share_places(Product *p)
+/* A private tile for each thread, where C has room for all of them. */
+static void use_private_tiles(Product *p)
 {
-    size_t place = p->tile_rows * gemm_stride(p->tile_columns);
-    if (team_size() * place <= (p->m - 1) * p->c_stride + p->n)
-        p->place = place;
+    size_t private_tile = p->tile_rows * gemm_stride(p->tile_columns);
+    if (team_size() * private_tile <= (p->m - 1) * p->c_stride + p->n)
+        p->private_tile = private_tile;
 }
 
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
@@ -242,7 +243,7 @@ void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, 
     product.workspace = workspace;
     choose_tiles(&product);
     if (extra.transient)
-        share_places(&product);
+        use_private_tiles(&product);
     pack_factors(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
 }

@@ -40,15 +40,15 @@ static inline size_t gemm_stride(size_t columns)
     return columns % 256 == 0 ? columns + 16 : columns;
 }
 
-/* Packs a factor, (rows, columns), ahead of several products with weights, in memory of that
- * many reals: what each product would otherwise do for itself. In single precision only a
- * transposed B is packed, and everything else is read in place. */
+/* Packs a factor, (rows, columns), ahead of several products with weights, in memory of
+ * (gemm_prepack_reals): what each product would otherwise do for itself. In single precision
+ * only a transposed B is packed, and everything else is read in place. */
 size_t gemm_prepack_reals(GemmSide side, bool transposed, size_t rows, size_t columns);
 Factor gemm_prepack(real *memory, Factor factor, GemmSide side, size_t rows, size_t columns);
 
 /* The workspace of the calling thread: memory where gemm_team packs the factors of a product,
  * if there is room for them; without it every tile packs its own. */
-void gemm_set_workspace(real *memory, size_t reals);
+void gemm_set_workspace(real *memory /* (reals) */, size_t reals);
 size_t gemm_workspace_reals(size_t m, size_t n, size_t k, bool b_transposed);
 
 /* A tile of C that has just been computed and is still in the cache. */

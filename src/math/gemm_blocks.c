@@ -111,19 +111,19 @@ static void make_key(void)
 
 /* Each thread has one from its first product on. Thread-local arrays would be zeroed, and so
  * occupy memory, in every thread of the program that uses the library. */
-static Blocks *own_blocks(void)
+static Blocks *thread_blocks(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_key);
-    Blocks *own = has_key ? pthread_getspecific(blocks_key) : NULL;
-    if (own)
-        return own;
-    own = memory_take_aligned(sizeof *own, "blocks of matrix products");
-    if (!has_key || pthread_setspecific(blocks_key, own) != 0) {
-        free(own);
+    Blocks *blocks = has_key ? pthread_getspecific(blocks_key) : NULL;
+    if (blocks)
+        return blocks;
+    blocks = memory_take_aligned(sizeof *blocks, "blocks of matrix products");
+    if (!has_key || pthread_setspecific(blocks_key, blocks) != 0) {
+        free(blocks);
         die("cannot create thread-specific memory for matrix products");
     }
-    return own;
+    return blocks;
 }
 
 /* --- in single precision --- */
@@ -169,7 +169,7 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
-        KernelStrips strips = awkward ? copy_compactly(own_blocks()->single.copy, part, rows,
+        KernelStrips strips = awkward ? copy_compactly(thread_blocks()->single.copy, part, rows,
                                                        depths)
                                       : strips_of(part);
         kernel_multiply(rows, columns, depths, alpha, strips, panels,
@@ -211,7 +211,7 @@ void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b
                 continue;
             KernelPanels panels = panels_of(y, depth);
             if (!b.packed)
-                panels = panels_of(gemm_pack(GEMM_SINGLE, own_blocks()->single.panels,
+                panels = panels_of(gemm_pack(GEMM_SINGLE, thread_blocks()->single.panels,
                                              gemm_part(y, 0, ready), GEMM_B, columns - ready,
                                              depths),
                                    0);
@@ -242,18 +242,18 @@ static Factor packed_part(GemmPrecision precision, Factor x, uint16_t *memory, G
 void gemm_by_bfloats(GemmPrecision precision, size_t m, size_t n, size_t k, Factor a, Factor b,
                      KernelStart start, real *c, size_t c_stride)
 {
-    Blocks *own = own_blocks();
+    Blocks *blocks = thread_blocks();
     size_t wide = b.packed ? n : WIDE, high = a.packed ? m : HIGH;
     for (size_t column = 0; column < n; column += wide)
         for (size_t depth = 0; depth < k; depth += DEEP) {
             size_t columns = team_extent(n, wide, column / wide);
             size_t depths = team_extent(k, DEEP, depth / DEEP);
-            Factor y = packed_part(precision, b, own->bf16.right, GEMM_B, column, columns,
+            Factor y = packed_part(precision, b, blocks->bf16.right, GEMM_B, column, columns,
                                    depth, depths);
             for (size_t row = 0; row < m; row += high) {
                 size_t rows = team_extent(m, high, row / high);
-                Factor x = packed_part(precision, a, own->bf16.left, GEMM_A, row, rows, depth,
-                                       depths);
+                Factor x = packed_part(precision, a, blocks->bf16.left, GEMM_A, row, rows,
+                                       depth, depths);
                 KernelStart from = begin(start, row, column, depth, c, c_stride);
                 bfloat_multiply(rows, columns, depths, parts_of(precision), x.packed,
                                 x.band / sizeof(uint16_t), y.packed, y.band / sizeof(uint16_t),

@@ -177,7 +177,7 @@ typedef struct Factors {
 enum { LINE = 16, STEPS = 16, PREFETCHES = KERNEL_LANES >= 16 };
 
 typedef struct Ahead {
-    const real *at;
+    const real *line;
     size_t row, next;
 } Ahead;
 
@@ -186,6 +186,12 @@ INLINE Ahead ahead_of(const Factors *f)
     bool plain = f->a_next == 1;
     return (Ahead){f->a + (plain ? 2 * LINE : STEPS * f->a_next), plain ? f->a_row : 0,
                    f->a_next};
+}
+
+INLINE void fetch_ahead(Ahead ahead, size_t step)
+{
+    if (PREFETCHES)
+        __builtin_prefetch(ahead.line + step * ahead.next + step % LINE * ahead.row);
 }
 
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
@@ -206,8 +212,7 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_r
 #pragma GCC unroll 1
     for (size_t p = 0; p < f.k; p++) {
         Lanes row[VECTORS];
-        if (PREFETCHES)
-            __builtin_prefetch(ahead.at + p * ahead.next + p % LINE * ahead.row);
+        fetch_ahead(ahead, p);
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++)
             row[v] = load(f.panel + v * LANES);

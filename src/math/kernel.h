@@ -66,12 +66,12 @@ static inline KernelStart kernel_start_at(KernelStart start, size_t row, size_t 
 /* A as strips of KERNEL_ROWS rows, with the distances between rows, between elements of a row
  * and between strips. */
 typedef struct KernelStrips {
-    const real *at;
+    const real *at; /* (m, k) */
     size_t row, next, strip;
 } KernelStrips;
 
 /* Any matrix, in place. */
-static inline KernelStrips kernel_strips(const real *a, size_t row, size_t next)
+static inline KernelStrips kernel_strips(const real *a /* (m, k) */, size_t row, size_t next)
 {
     return (KernelStrips){a, row, next, KERNEL_ROWS * row};
 }
@@ -85,27 +85,32 @@ static inline size_t kernel_strip_size(size_t k)
 }
 
 /* Packs the transpose of `a`, which has k rows of m columns, as (m, k). */
-KernelStrips kernel_pack_strips(real *strips, const real *a, size_t a_next, size_t m, size_t k);
+KernelStrips kernel_pack_strips(real *strips, /* (strips, kernel_strip_size(k)) */
+                                const real *a, size_t a_next, /* (k, m) */
+                                size_t m, size_t k);
 
 /* B as panels, with the distances between rows of a panel and between panels: KERNEL_COLUMNS
  * and k KERNEL_COLUMNS if packed, the stride of B and KERNEL_COLUMNS in place. */
 typedef struct KernelPanels {
-    const real *at;
+    const real *at; /* (k, n) */
     size_t row, next;
 } KernelPanels;
 
 /* Packs k rows and n columns of B into 64-byte-aligned panels; the last is zero-padded. b_row
  * and b_next are the strides between rows and between columns of B; one of them is 1. */
-KernelPanels kernel_pack(real *panels, const real *b, size_t b_row, size_t b_next, size_t k,
-                         size_t n);
+KernelPanels kernel_pack(real *panels, /* (panels, k, KERNEL_COLUMNS) */
+                         const real *b, size_t b_row, size_t b_next, /* (k, n) */
+                         size_t k, size_t n);
 
 void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, KernelPanels b,
-                     KernelStart start, real *c, size_t c_row);
+                     KernelStart start, real *c, size_t c_row); /* (m, n) */
 
 /* C = C0 + alpha A B^T with B (n, k) unpacked: each element is a dot product of two rows,
  * summed in KERNEL_LANES lanes. For so few rows of A that packing B does not pay. */
-void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a, size_t a_row,
-                 const real *b, size_t b_row, KernelStart start, real *c, size_t c_row);
+void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a,
+                 size_t a_row,                              /* (m, k) */
+                 const real *b, size_t b_row,               /* (n, k) */
+                 KernelStart start, real *c, size_t c_row); /* (m, n) */
 
 /* Multiplies and adds `rounds` times in as many independent registers as a block of C has, and
  * nothing else: the peak of this processor. Returns the floating-point operations. */

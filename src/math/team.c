@@ -117,7 +117,7 @@ static bool await_round(Team *team, Gate *last)
     return entered;
 }
 
-static bool take_tiles(void *member, Error *error)
+static bool run_tiles(void *member, Error *error)
 {
     const Member *self = member;
     Team *team = self->team;
@@ -135,7 +135,7 @@ static bool take_tiles(void *member, Error *error)
 static void work_and_catch(Member *self)
 {
     Error why;
-    if (error_catch(take_tiles, self, &why) || atomic_exchange(&self->team->failed, true))
+    if (error_catch(run_tiles, self, &why) || atomic_exchange(&self->team->failed, true))
         return;
     self->team->why = why;
 }

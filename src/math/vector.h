@@ -186,7 +186,8 @@ static inline real vector_max(const real *x, size_t n)
 }
 #endif
 
-/* Sum and dot product of n numbers; the summation order is fixed at compile time. */
+/* Sum of x (n), and dot product of x and y (n); the summation order is fixed at compile time.
+ */
 static inline real vector_sum(const real *x, size_t n)
 {
     real sum = 0;
@@ -212,12 +213,13 @@ static inline void vector_add_scaled(real *restrict y, const real *restrict x, r
         y[i] += a * x[i];
 }
 
+/* x = 0, (n). */
 static inline void vector_zero(real *x, size_t n)
 {
     memset(x, 0, n * sizeof *x);
 }
 
-/* Prefetches numbers, which the processor does not do by itself for rows with a large stride:
+/* Prefetches x (n), which the processor does not do by itself for rows with a large stride:
  * into L2, since L1 takes few requests at once and holds up the program beyond that. */
 static inline void vector_fetch(const real *x, size_t n)
 {

@@ -44,7 +44,8 @@ size_t muon_scratch_reals(size_t rows, size_t columns)
 }
 
 /* Updates M and sets X to U / |U|. */
-static void take_momentum(const Work *work, const MuonMatrix *matrix, real momentum, real scale)
+static void update_momentum(const Work *work, const MuonMatrix *matrix, real momentum,
+                            real scale)
 {
     size_t rows = matrix->rows, columns = matrix->columns;
     double square = 0;
@@ -113,7 +114,7 @@ void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, 
     size_t rows = matrix->rows, columns = matrix->columns;
     Arena arena = arena_over(scratch);
     Work work = work_of(&arena, rows, columns);
-    take_momentum(&work, matrix, (real)momentum, (real)scale);
+    update_momentum(&work, matrix, (real)momentum, (real)scale);
     for (size_t i = 0; i < ITERATIONS; i++)
         iterate(&work);
     const real *update = work.x;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 typedef struct Place {
-    int count, own;
+    int count, index;
 } Place;
 static Place ranks = {.count = 1};
 
@@ -18,7 +18,7 @@ size_t ranks_count(void)
 
 size_t ranks_own(void)
 {
-    return (size_t)ranks.own;
+    return (size_t)ranks.index;
 }
 
 void ranks_alone(bool alone)
@@ -69,7 +69,7 @@ static void leave(int status, void *unused)
     if (mpi.led && status != 0)
         MPI_Abort(MPI_COMM_WORLD, status);
     int verdict = -1 - status;
-    if (!mpi.led && ranks.own == 0)
+    if (!mpi.led && ranks.index == 0)
         MPI_Bcast(&verdict, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();
 }
@@ -79,10 +79,10 @@ void ranks_begin(int *argc, char ***argv)
     int provided, verdict = 0;
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks.count);
-    MPI_Comm_rank(MPI_COMM_WORLD, &ranks.own);
+    MPI_Comm_rank(MPI_COMM_WORLD, &ranks.index);
     mpi.begun = true;
     on_exit(leave, NULL);
-    if (ranks.own == 0)
+    if (ranks.index == 0)
         return;
     MPI_Bcast(&verdict, 1, MPI_INT, 0, MPI_COMM_WORLD);
     mpi.led = verdict >= 0;
@@ -93,7 +93,7 @@ void ranks_begin(int *argc, char ***argv)
 void ranks_lead(void)
 {
     int verdict = 0;
-    if (!mpi.begun || mpi.led || ranks.own != 0)
+    if (!mpi.begun || mpi.led || ranks.index != 0)
         return;
     MPI_Bcast(&verdict, 1, MPI_INT, 0, MPI_COMM_WORLD);
     mpi.led = true;
@@ -113,24 +113,24 @@ void ranks_end(void)
  * processors among themselves. */
 static size_t share_of_processors(void)
 {
-    MPI_Comm here;
-    int neighbours, own = (int)team_processors(), sum;
+    MPI_Comm node;
+    int neighbours, processors = (int)team_processors(), sum;
     double quota = ceil(control_groups_processors("")), largest;
     cpu_set_t mine, all;
     CPU_ZERO(&mine);
     /* It fails where there may be more processors than the set has bits. */
     if (sched_getaffinity(0, sizeof mine, &mine) != 0)
-        for (size_t i = 0; i < (size_t)own && i < CPU_SETSIZE; i++)
+        for (size_t i = 0; i < (size_t)processors && i < CPU_SETSIZE; i++)
             CPU_SET(i, &mine);
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
-    MPI_Comm_size(here, &neighbours);
-    MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, here);
-    MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, here);
-    MPI_Allreduce(&quota, &largest, 1, MPI_DOUBLE, MPI_MAX, here);
-    MPI_Comm_free(&here);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &neighbours);
+    MPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, node);
+    MPI_Allreduce(&processors, &sum, 1, MPI_INT, MPI_SUM, node);
+    MPI_Allreduce(&quota, &largest, 1, MPI_DOUBLE, MPI_MAX, node);
+    MPI_Comm_free(&node);
     int together = (int)fmin(CPU_COUNT(&all), largest);
     if (sum <= together)
-        return (size_t)own;
+        return (size_t)processors;
     return together > neighbours ? (size_t)(together / neighbours) : 1;
 }
 
@@ -141,9 +141,9 @@ void ranks_start_team(size_t threads)
 
 size_t ranks_most(size_t number)
 {
-    unsigned long long own = number, most = number;
+    unsigned long long value = number, most = number;
     if (ranks.count > 1)
-        MPI_Allreduce(&own, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+        MPI_Allreduce(&value, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
     return (size_t)most;
 }
 
@@ -151,11 +151,11 @@ void ranks_sleep(void)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
     MPI_Request request;
-    int there = ranks.count == 1;
-    if (!there)
+    int done = ranks.count == 1;
+    if (!done)
         MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    while (!there) {
-        MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+    while (!done) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         nanosleep(&nap, NULL);
     }
 }
@@ -301,12 +301,12 @@ static size_t part_start(const size_t *bounds, size_t count, size_t rank)
 static void collect(char *bytes, size_t element, const size_t *bounds, size_t count)
 {
     enum { COLLECT = 32767 }; /* a tag that no caller uses */
-    const size_t own = ranks_own(), start = part_start(bounds, count, own);
-    const size_t end = part_start(bounds, count, own + 1);
+    const size_t rank = ranks_own(), start = part_start(bounds, count, rank);
+    const size_t end = part_start(bounds, count, rank + 1);
     for (size_t other = 0; other < ranks_count(); other++) {
         size_t from = part_start(bounds, count, other);
         size_t to = part_start(bounds, count, other + 1);
-        if (other == own)
+        if (other == rank)
             continue;
         ranks_send(bytes + start * element, (end - start) * element, other, COLLECT);
         ranks_receive(bytes + from * element, (to - from) * element, other, COLLECT);

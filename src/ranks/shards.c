@@ -68,11 +68,11 @@ static ShardNode *nodes_of(size_t first, size_t end, size_t *most)
 
 void shards_make(Shards *shards, size_t count, size_t reals, size_t *bounds)
 {
-    size_t ranks = ranks_count(), own = ranks_own();
+    size_t ranks = ranks_count(), index = ranks_own();
     assert(count >= ranks);
     *shards = (Shards){.count = count,
-                       .first = share_start(count, ranks, own),
-                       .end = share_start(count, ranks, own + 1),
+                       .first = share_start(count, ranks, index),
+                       .end = share_start(count, ranks, index + 1),
                        .reals = reals,
                        .bounds = bounds};
     shards->parts = memory_take(ranks, sizeof(ShardNode *), "the shards");
@@ -80,9 +80,9 @@ void shards_make(Shards *shards, size_t count, size_t reals, size_t *bounds)
         size_t most;
         shards->parts[rank] = nodes_of(share_start(count, ranks, rank),
                                        share_start(count, ranks, rank + 1), &most);
-        shards->held = rank == own ? most : shards->held;
+        shards->buffer_count = rank == index ? most : shards->buffer_count;
     }
-    shards->memory = memory_take(shards->held, sizeof *shards->memory, "the shards");
+    shards->memory = memory_take(shards->buffer_count, sizeof *shards->memory, "the shards");
 }
 
 void shards_free(Shards *shards)
@@ -112,7 +112,7 @@ static size_t arriving_nodes(const Shards *shards)
 
 void shards_layout(Shards *shards, Arena *arena)
 {
-    for (size_t i = 0; i < shards->held; i++)
+    for (size_t i = 0; i < shards->buffer_count; i++)
         shards->memory[i] = arena_reals(arena, shards->reals);
     shards->arriving = arena_reals(arena, arriving_nodes(shards) * slice_reals(shards));
 }
@@ -144,12 +144,12 @@ static void send_parts(const Shards *shards)
 static void receive_parts(Shards *shards)
 {
     real *arriving = shards->arriving;
-    size_t own = ranks_own();
+    size_t index = ranks_own();
     for (size_t rank = 0; rank < ranks_count(); rank++)
         for (size_t i = 0; i < arrlenu(shards->parts[rank]); i++) {
             ShardNode *node = &shards->parts[rank][i];
-            if (rank == own) {
-                node->sum = shards->nodes[i].sum + shards->bounds[own];
+            if (rank == index) {
+                node->sum = shards->nodes[i].sum + shards->bounds[index];
             } else {
                 node->sum = arriving;
                 ranks_receive(arriving, slice_reals(shards) * sizeof(real), rank, (int)i);

@@ -25,8 +25,8 @@ typedef struct Shards {
     ShardNode *nodes;         /* of this rank, an stb_ds array; their sums are in memory[] */
     ShardNode **parts;        /* (ranks) nodes of each rank, with this slice of their sums */
     ShardNode *sum;           /* the nodes being summed in shards_sum */
-    real **memory;            /* (held) of (reals): gradient buffers */
-    size_t held;
+    real **memory;            /* (buffer_count) of (reals): gradient buffers */
+    size_t buffer_count;
     real *arriving; /* (nodes, slice) this slice of the nodes of other ranks */
 } Shards;
 

@@ -332,15 +332,15 @@ typedef struct Job {
 static void *work(void *argument)
 {
     Job *job = argument;
-    linnet_model *own = open_or_fail(job->run);
-    const linnet_model *models[] = {job->model, own};
+    linnet_model *second = open_or_fail(job->run);
+    const linnet_model *models[] = {job->model, second};
     job->good = true;
     for (int i = 0; i < 2; i++) {
         Result result = use(models[i], job->text, job->size, job->threads);
         job->good &= same(&result, job->wanted);
         free(result.logits);
     }
-    linnet_close(own);
+    linnet_close(second);
     return NULL;
 }
 

@@ -42,7 +42,7 @@ static const About about = {
 /* In the order of the commands. */
 static const struct {
     void (*run)(const BenchOptions *options);
-    unsigned own;
+    unsigned command_bit;
     size_t batch; /* where --batch is not given */
 } works[] = {{bench_gemm, GEMM, 16},
              {bench_train, TRAIN, 16},
@@ -138,11 +138,12 @@ static unsigned commands_with(const Option *option, bool of_model)
 /* The rows of a group that a command has; the caller frees them. */
 static OptionGroup group_of(size_t command, const OptionGroup *group)
 {
-    Option *own = memory_take(group->count, sizeof *own, "the options");
-    OptionGroup result = {group->title, own, 0, group->target};
+    Option *chosen = memory_take(group->count, sizeof *chosen, "the options");
+    OptionGroup result = {group->title, chosen, 0, group->target};
     for (size_t i = 0; i < group->count; i++)
-        if (commands_with(&group->options[i], group->options != rows) & works[command].own)
-            own[result.count++] = group->options[i];
+        if (commands_with(&group->options[i], group->options != rows) &
+            works[command].command_bit)
+            chosen[result.count++] = group->options[i];
     return result;
 }
 
@@ -180,11 +181,11 @@ static void read_settings(const Options *options, size_t command, int argc, char
 {
     Error error;
     const bool any = command < COMMANDS;
-    const About own_about = any ? about_of(&about.commands[command]) : about;
-    Options own = *options;
+    const About chosen_about = any ? about_of(&about.commands[command]) : about;
+    Options chosen = *options;
     for (size_t g = 0; any && g < 2; g++)
-        own.groups[g] = group_of(command, &options->groups[g]);
-    program_scan_command_line(&own_about, &own, argc, argv, line);
+        chosen.groups[g] = group_of(command, &options->groups[g]);
+    program_scan_command_line(&chosen_about, &chosen, argc, argv, line);
     if (!any && line->operand_count == 1)
         die_usage("unknown command '%s'; use gemm, train, attention, decode or scale",
                   line->operands[0]);
@@ -196,7 +197,7 @@ static void read_settings(const Options *options, size_t command, int argc, char
         !options_apply(options, line, &error))
         die_usage("%s", error.text);
     for (size_t g = 0; g < 2; g++)
-        free((Option *)own.groups[g].options);
+        free((Option *)chosen.groups[g].options);
 }
 
 int main(int argc, char **argv)

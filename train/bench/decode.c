@@ -29,7 +29,7 @@ static void decode(void *context)
 #define READ_TILE ((size_t)16384)
 
 typedef struct ReadJob {
-    const real *at;
+    const real *data;
     size_t count;
     real *sums; /* one per tile */
 } ReadJob;
@@ -38,7 +38,7 @@ static void read_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     ReadJob *job = context;
-    job->sums[tile] = vector_sum(job->at + tile * READ_TILE,
+    job->sums[tile] = vector_sum(job->data + tile * READ_TILE,
                                  team_extent(job->count, READ_TILE, tile));
 }
 
@@ -55,7 +55,7 @@ static void read_all(void *context)
 /* How many times per second the team can read all weights. */
 static double readings_per_second(const Model *model, size_t repeats)
 {
-    ReadJob job = {.at = model->base, .count = model->table.total};
+    ReadJob job = {.data = model->base, .count = model->table.total};
     job.sums = memory_take(team_tiles(job.count, READ_TILE), sizeof(real), "the benchmark");
     Timing timing = bench_time(read_all, &job, repeats);
     free(job.sums);

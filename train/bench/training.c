@@ -137,11 +137,11 @@ static double *time_shared(Trainer *trainer, size_t repeats)
 {
     size_t ranks = ranks_count();
     double *times = memory_take(ranks * PARTS, sizeof *times, "the benchmark");
-    double *own = times + ranks_own() * PARTS, step = time_steps(trainer, repeats);
-    own[IDLE] = phase_seconds(PHASE_IDLE) / (double)repeats;
-    own[EXCHANGE] = phase_seconds(PHASE_EXCHANGE) / (double)repeats;
-    own[UPDATE] = phase_seconds(PHASE_OPTIMIZER) / (double)repeats;
-    own[COMPUTE] = step - own[IDLE] - own[EXCHANGE] - own[UPDATE];
+    double *rank_times = times + ranks_own() * PARTS, step = time_steps(trainer, repeats);
+    rank_times[IDLE] = phase_seconds(PHASE_IDLE) / (double)repeats;
+    rank_times[EXCHANGE] = phase_seconds(PHASE_EXCHANGE) / (double)repeats;
+    rank_times[UPDATE] = phase_seconds(PHASE_OPTIMIZER) / (double)repeats;
+    rank_times[COMPUTE] = step - rank_times[IDLE] - rank_times[EXCHANGE] - rank_times[UPDATE];
     ranks_collect_shares(times, PARTS * sizeof *times, ranks);
     return times;
 }

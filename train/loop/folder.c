@@ -86,14 +86,14 @@ static bool open_one(Checkpoint *checkpoint, const char *path, Error *error)
 
 bool folder_open_checkpoint(Checkpoint *checkpoint, const char *folder, Error *error)
 {
-    Error first, own;
+    Error first, why;
     bool good = false, found = false;
     for (size_t i = 0; !good && i < NAMES; i++) {
         char *path = file_join(folder, names[i]);
         bool exists = file_exists(path);
-        good = open_one(checkpoint, path, &own);
+        good = open_one(checkpoint, path, &why);
         if (!good && (i == 0 || (exists && !found)))
-            first = own; /* of the newest one that exists */
+            first = why; /* of the newest one that exists */
         found |= exists;
         if (good && i > 0 && ranks_first())
             print_warning("%s; resuming from step %s in %s instead", first.text,
@@ -329,10 +329,10 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
     return good;
 }
 
-bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *error)
+bool folder_restore(RunFolder *folder, const RunView *run, bool *recreated, Error *error)
 {
-    *again = !file_exists(folder->log.path);
-    if (!*again)
+    *recreated = !file_exists(folder->log.path);
+    if (!*recreated)
         return true;
     if (mkdir(folder->path, 0777) != 0 && errno != EEXIST)
         return error_set(error, "%s: the run directory is gone and cannot be made again: %s",

@@ -30,8 +30,8 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
                    const Checkpoint *checkpoint, double *seconds, Error *error);
 
 /* If the directory was removed during training, recreates it with the settings and the
- * log so far. Sets *again to whether it was gone. */
-bool folder_restore(RunFolder *folder, const RunView *run, bool *again, Error *error);
+ * log so far. Sets *recreated to whether it was gone. */
+bool folder_restore(RunFolder *folder, const RunView *run, bool *recreated, Error *error);
 
 /* Makes the next checkpoint, which is complete, the last one; the last one becomes the previous
  * one, or is replaced. On failure the earlier ones remain. */

@@ -15,18 +15,18 @@ static int locked = -1;
 static char *locked_path;
 
 /* Whether the file still exists: its former owner may just have removed it. */
-static bool is_there(int fd, const char *path)
+static bool is_same_file(int fd, const char *path)
 {
-    struct stat own, named;
-    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-           own.st_dev == named.st_dev;
+    struct stat locked_file, named;
+    return fstat(fd, &locked_file) == 0 && stat(path, &named) == 0 &&
+           locked_file.st_ino == named.st_ino && locked_file.st_dev == named.st_dev;
 }
 
 void lock_release(void)
 {
     if (locked < 0)
         return;
-    if (is_there(locked, locked_path))
+    if (is_same_file(locked, locked_path))
         unlink(locked_path); /* before others can lock it */
     close(locked);
     free(locked_path);
@@ -70,7 +70,7 @@ static bool acquire_file(int *fd, const char *path, const char *folder, Error *e
         close(*fd);
         return false;
     }
-    if (!is_there(*fd, path)) {
+    if (!is_same_file(*fd, path)) {
         close(*fd);
         *fd = -1;
     }

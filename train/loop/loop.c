@@ -80,8 +80,8 @@ static bool is_asked_to_end(const Loop *loop)
     const Progress *progress = &loop->trainer->progress, *began = &loop->view->session;
     bool timed_out = (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
                      (stop->seconds > 0 && progress->seconds - began->seconds >= stop->seconds);
-    size_t own = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
-    size_t reason = ranks_most(own);
+    size_t rank_reason = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
+    size_t reason = ranks_most(rank_reason);
     if (reason > TIME)
         signals_take_over((int)(reason - TIME));
     return reason > 0;
@@ -99,7 +99,7 @@ static bool read_validation(Loop *loop, bool whole, Validation *result, Error *e
     if (ranks_most(score.is_partial) > 0 || !trainer_check_read(t, error))
         return false;
     *result = (Validation){.loss = score_loss(score),
-                           .accuracy = t->corpus.valid.labels.at ? score_accuracy(score) : 0,
+                           .accuracy = t->corpus.valid.labels.data ? score_accuracy(score) : 0,
                            .step = t->progress.step};
     return true;
 }

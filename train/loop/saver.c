@@ -17,7 +17,7 @@ Saver saver_make(Trainer *trainer, RunFolder *folder, const RunView *view,
                    .saved_step = SIZE_MAX,
                    .awaiting_step = progress->due ? progress->step : 0,
                    .tried_at = progress->seconds,
-                   .keeps_finished = trainer->extension.finished};
+                   .keep_finished = trainer->extension.finished};
 }
 
 static void note(const Saver *saver, SaveAttempt *attempt, bool good, const char *next)
@@ -32,12 +32,12 @@ static void note(const Saver *saver, SaveAttempt *attempt, bool good, const char
 
 static bool write_run(Saver *saver, Error *error)
 {
-    bool again;
+    bool recreated;
     RunFolder *folder = saver->folder;
     Progress *progress = &saver->trainer->progress;
-    if (!folder_restore(folder, saver->view, &again, error))
+    if (!folder_restore(folder, saver->view, &recreated, error))
         return false;
-    if (again && !file_exists(folder->best))
+    if (recreated && !file_exists(folder->best))
         progress->best.loss = INFINITY; /* the file is gone */
     /* A resumed run does not repeat the rows before the checkpoint, so they are synced first.
      * If that fails, the checkpoint is written all the same: it is worth more. */
@@ -49,9 +49,9 @@ static bool write_run(Saver *saver, Error *error)
     /* The checkpoint of a finished run that is extended stays beside those of the longer run.
      */
     Error why;
-    if (saver->keeps_finished && !folder_keep(folder, saver->trainer->extension.step, &why))
+    if (saver->keep_finished && !folder_keep(folder, saver->trainer->extension.step, &why))
         observers_warned(saver->observers, why.text);
-    saver->keeps_finished = false;
+    saver->keep_finished = false;
     return true;
 }
 

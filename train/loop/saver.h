@@ -22,7 +22,7 @@ typedef struct Saver {
     size_t saved_step;      /* of the session's last checkpoint; SIZE_MAX: none */
     size_t awaiting_step;   /* of the last checkpoint, if its validation is due; else 0 */
     double tried_at;        /* the last attempt to save one, in seconds of the run */
-    bool keeps_finished;    /* the next checkpoint is the first after that of a finished run */
+    bool keep_finished;     /* the next checkpoint is the first after that of a finished run */
 } Saver;
 
 Saver saver_make(Trainer *trainer, RunFolder *folder, const RunView *view,

@@ -35,8 +35,8 @@ static char **fixed_values(const Options *options, const CommandLine *line)
 }
 
 /* Whether the command line changes no fixed setting of the run, which were those. */
-static bool keeps_fixed(char **old, const Options *options, const CommandLine *line,
-                        bool lengthened, Error *error)
+static bool fixed_options_match(char **old, const Options *options, const CommandLine *line,
+                                bool lengthened, Error *error)
 {
     bool good = true;
     for (size_t i = 0; good && i < line->given_count; i++) {
@@ -274,7 +274,7 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     good = good && settle_task(settings, line, error);
     if (good && resumed) {
         note_length(settings, line);
-        good = keeps_fixed(old, &options, line, settings->before.changed, error);
+        good = fixed_options_match(old, &options, line, settings->before.changed, error);
     }
     text_lines_free(old);
     good = good && init_settle(init, settings, line, error) &&

@@ -103,7 +103,7 @@ bool trainer_open_teacher(Trainer *t, Error *error)
 bool trainer_open_soft_targets(Trainer *t, Error *error)
 {
     const char *path = t->settings.train.soft_targets;
-    if (t->corpus.train.labels.at)
+    if (t->corpus.train.labels.data)
         return error_usage(error,
                            "--soft-targets are for texts, and %s is a synthetic task: omit "
                            "--soft-targets",

@@ -118,7 +118,7 @@ static size_t compute_gradients(Trainer *t, Step *step)
     return batches;
 }
 
-static UpdateSlice own_slice(const Trainer *t)
+static UpdateSlice rank_slice(const Trainer *t)
 {
     return (UpdateSlice){t->shards.bounds[ranks_own()], t->shards.bounds[ranks_own() + 1]};
 }
@@ -128,7 +128,7 @@ static double sum_gradients(Trainer *t, size_t tokens)
 {
     phase_enter(PHASE_EXCHANGE);
     t->gradient_base = shards_sum(&t->shards);
-    update_square_sums(&t->model, t->settings.train.optimizer, t->gradient_base, own_slice(t),
+    update_square_sums(&t->model, t->settings.train.optimizer, t->gradient_base, rank_slice(t),
                        t->square_sums);
     phase_enter(PHASE_EXCHANGE);
     ranks_collect(t->square_sums, sizeof *t->square_sums, t->pieces);
@@ -159,7 +159,7 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .embedding_decay = train->weight_decay * train->embedding_decay,
                      .clip = train->clip};
     size_t before = stage_start(t) + t->progress.skipped_in_stage;
-    update_apply(&t->model, t->m, t->v, t->gradient_base, &update, own_slice(t),
+    update_apply(&t->model, t->m, t->v, t->gradient_base, &update, rank_slice(t),
                  t->progress.step + 1 - before, step->gradient_norm, step->tokens,
                  t->update_scratch);
     phase_enter(PHASE_EXCHANGE);
@@ -171,7 +171,7 @@ static void apply_gradients(Trainer *t, const Step *step)
 
 /* The rank with the first number that is not finite: in the loss of a shard, or else in the
  * gradient of a piece. */
-static size_t rank_astray(const Trainer *t, const Step *step)
+static size_t first_nonfinite_rank(const Trainer *t, const Step *step)
 {
     size_t ranks = ranks_count(), bad = 0, rank = 0;
     if (!isfinite(step->nats)) {
@@ -209,7 +209,7 @@ static bool stream_is_finite(const Trainer *t, size_t place)
 
 /* The first part of the model, in the forward pass, with a value that is not finite. With a
  * parallel residual, only the sum after a whole layer is kept. The caller frees. */
-static char *part_astray(const Trainer *t)
+static char *first_nonfinite_part(const Trainer *t)
 {
     if (trainer_matches(t))
         return text_format("the attention outputs being matched");
@@ -226,7 +226,7 @@ static char *part_astray(const Trainer *t)
 }
 
 /* The first such gradient in the backward pass. */
-static char *gradient_astray(const Trainer *t)
+static char *first_nonfinite_gradient(const Trainer *t)
 {
     const ParamTable *table = &t->model.table;
     for (size_t i = table->count; i-- > 0;) {
@@ -245,7 +245,7 @@ static void explain(const Trainer *t, const Step *step, size_t batches, Error *e
 {
     size_t number = t->progress.step, first = trainer_next_batch(t);
     bool loss = !isfinite(step->nats);
-    char *where = loss ? part_astray(t) : gradient_astray(t);
+    char *where = loss ? first_nonfinite_part(t) : first_nonfinite_gradient(t);
     char *batch = loss || batches == 1
                       ? text_format("batch %zu", first + batches)
                       : text_format("batches %zu to %zu", first + 1, first + batches);
@@ -315,7 +315,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     /* 2. their sum over all shards, and its norm */
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!step_is_finite(train, step)) {
-        size_t rank = rank_astray(t, step);
+        size_t rank = first_nonfinite_rank(t, step);
         if (rank == ranks_own())
             explain(t, step, batches, error);
         ranks_share(error, sizeof *error, rank);

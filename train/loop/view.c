@@ -59,7 +59,8 @@ void view_make_row(RunView *run, bool validated)
                       : run->part_tokens > 0 ? run->part_tokens
                                              : split_scored(valid),
         .final_val_loss = progress->final.loss,
-        .val_accuracy = validated && valid->labels.at ? progress->last.accuracy : (double)NAN};
+        .val_accuracy = validated && valid->labels.data ? progress->last.accuracy
+                                                        : (double)NAN};
     run->logged = *progress;
 }
 
@@ -79,7 +80,7 @@ void observers_free(Observers *observers)
 static bool tell(const Observer *observer, RunEvent event, const RunView *run, Error *error)
 {
     const ObserverCalls *calls = observer->calls;
-    return !calls->at[event] || calls->at[event](observer->self, run, error);
+    return !calls->on[event] || calls->on[event](observer->self, run, error);
 }
 
 bool observers_started(const Observers *observers, const RunView *run, Error *error)
@@ -96,7 +97,7 @@ void observers_tell(const Observers *observers, RunEvent event, const RunView *r
     for (size_t i = 0; i < arrlenu(observers->list); i++) {
         Observer *observer = &observers->list[i];
         Error why;
-        if (!observer->calls->at[event])
+        if (!observer->calls->on[event])
             continue;
         bool good = tell(observer, event, run, &why);
         if (!good && !observer->failing)
@@ -128,7 +129,7 @@ bool observers_ended(const Observers *observers, const RunView *run, Error *erro
         Error later = {0};
         const Observer *observer = &observers->list[i];
         bool ends = tell(observer, RUN_ENDED, run, &later);
-        if (!observer->calls->at[RUN_ENDED] && observer->failing) {
+        if (!observer->calls->on[RUN_ENDED] && observer->failing) {
             later = observer->why; /* nothing at its end can make up for it */
             ends = false;
         }

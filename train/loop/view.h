@@ -187,7 +187,7 @@ typedef enum RunEvent {
 typedef bool ObserverCall(void *self, const RunView *run, Error *error);
 
 typedef struct ObserverCalls {
-    ObserverCall *at[RUN_EVENTS];
+    ObserverCall *on[RUN_EVENTS];
     /* Something went wrong; training continues. */
     void (*warned)(void *self, const char *text);
     /* Frees what self points to, after the end. */

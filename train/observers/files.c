@@ -24,7 +24,7 @@ static bool close_log(void *log, const RunView *run, Error *error)
     return runlog_close(log, error);
 }
 
-const ObserverCalls log_calls = {.at = {[RUN_LOGGED] = append_row, [RUN_ENDED] = close_log}};
+const ObserverCalls log_calls = {.on = {[RUN_LOGGED] = append_row, [RUN_ENDED] = close_log}};
 
 /* --- samples.txt --- */
 
@@ -80,7 +80,7 @@ static void free_samples(void *self)
 }
 
 const ObserverCalls samples_calls = {
-    .at = {[RUN_STARTED] = start_samples, [RUN_SAMPLED] = append_sample}, .free = free_samples};
+    .on = {[RUN_STARTED] = start_samples, [RUN_SAMPLED] = append_sample}, .free = free_samples};
 
 /* --- curves.svg --- */
 
@@ -150,7 +150,7 @@ static void free_curves(void *self)
 }
 
 const ObserverCalls curves_calls = {
-    .at = {[RUN_STARTED] = start_curves, [RUN_LOGGED] = draw_curves}, .free = free_curves};
+    .on = {[RUN_STARTED] = start_curves, [RUN_LOGGED] = draw_curves}, .free = free_curves};
 
 /* --- event files --- */
 
@@ -219,7 +219,7 @@ static bool close_events(void *self, const RunView *run, Error *error)
     return events_close(file, error);
 }
 
-const ObserverCalls events_calls = {.at = {[RUN_STARTED] = start_events,
+const ObserverCalls events_calls = {.on = {[RUN_STARTED] = start_events,
                                            [RUN_LOGGED] = log_events,
                                            [RUN_SAMPLED] = sample_event,
                                            [RUN_ENDED] = close_events}};

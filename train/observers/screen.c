@@ -273,7 +273,7 @@ static void warned(void *self, const char *text)
     print_warning("%s", text);
 }
 
-const ObserverCalls screen_calls = {.at = {[RUN_STEPPED] = stepped,
+const ObserverCalls screen_calls = {.on = {[RUN_STEPPED] = stepped,
                                            [RUN_VALIDATED] = validated,
                                            [RUN_SAMPLED] = sampled,
                                            [RUN_ENDED] = ended},

@@ -246,7 +246,7 @@ static void free_watch(void *self)
     *watch = (Watch){0};
 }
 
-const ObserverCalls watch_calls = {.at = {[RUN_STARTED] = started,
+const ObserverCalls watch_calls = {.on = {[RUN_STARTED] = started,
                                           [RUN_STEPPED] = stepped,
                                           [RUN_VALIDATED] = validated,
                                           [RUN_SAMPLED] = sampled,

@@ -41,7 +41,7 @@ ShortText words_of_training_loss(const RunView *run)
 ShortText words_of_accuracy(const RunView *run)
 {
     ShortText text = {""};
-    if (run->corpus->valid.labels.at)
+    if (run->corpus->valid.labels.data)
         snprintf(text.text, sizeof text.text, "  accuracy %.2f %%",
                  100 * run->progress->last.accuracy);
     return text;
@@ -51,7 +51,7 @@ char *words_of_validation(const RunView *run)
 {
     const Progress *progress = run->progress;
     const CorpusSplit *valid = &run->corpus->valid;
-    if (valid->labels.at)
+    if (valid->labels.data)
         return text_format("validation%s %.4f%s", view_part(run), progress->last.loss,
                            words_of_accuracy(run).text);
     return text_format("validation%s %.4f  perplexity %s  bits/byte %.4f", view_part(run),

@@ -199,9 +199,10 @@ static void print_history(FILE *out, const RunData *run)
     char *path = file_join(run->path, RUN_SAMPLES), *text = NULL;
     size_t size = 0;
     Error error;
-    bool there = file_exists(path), good = there && file_read(path, most, &text, &size, &error);
+    bool exists = file_exists(path),
+         good = exists && file_read(path, most, &text, &size, &error);
     free(path);
-    if (there && !good)
+    if (exists && !good)
         print_missing(out, &error);
     if (!good)
         return;
