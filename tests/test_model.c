@@ -136,7 +136,7 @@ TEST(gradients_match_with_all_regularisation)
     }
 }
 
-/* QK-norm, value residual and head gate for every kind. */
+/* QK-norm, value residual and head gate for every kind; and without its norm and gate. */
 TEST(gradients_match_with_optional_parts)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
@@ -149,6 +149,7 @@ TEST(gradients_match_with_optional_parts)
             config.value_residual = bits & 2;
             config.head_gate = bits != 2;
             config.head_norm = bits == 3 ? TRISTATE_NO : TRISTATE_AUTO;
+            config.gate = bits >= 2 ? TRISTATE_NO : TRISTATE_AUTO;
             check_gradients(config, 2);
         }
 }
