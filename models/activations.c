@@ -20,10 +20,10 @@ void pass_make(Pass *pass, const Model *model, size_t batch, size_t length, Pass
                    .carries = model->config.carry_state};
     pass->mlp = (MlpSizes){model->activation, pass->rows, model->config.dim, model->config.ffn};
     Activations *act = &pass->act;
-    act->residual = memory_take(3 * states, sizeof *act->residual, "the layers");
+    act->residual = memory_new(3 * states, sizeof *act->residual, "the layers");
     act->mean = act->residual + states;
     act->rstd = act->mean + states;
-    act->layer = memory_take(layers, sizeof *act->layer, "the layers");
+    act->layer = memory_new(layers, sizeof *act->layer, "the layers");
 }
 
 void pass_make_decoder(Pass *pass, const Model *model, size_t batch, size_t capacity)
@@ -49,7 +49,7 @@ AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
     AttentionSizes sizes = config_attention_sizes(config, layer);
     sizes.batch = pass->batch;
     sizes.length = pass->capacity;
-    bool rotates = config_rotates(config, layer) && config_kind(config, layer)->turns_itself;
+    bool rotates = config_rotates(config, layer) && config_kind(config, layer)->applies_rope;
     sizes.rotary = rotates ? pass->act.layer[layer].angles : NULL;
     sizes.carries = pass->carries;
     sizes.position = pass->position;

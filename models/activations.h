@@ -42,7 +42,7 @@ typedef struct LayerActivations {
     real *between;      /* (B*T, O) between that norm and the output gate */
     real *head_factors; /* (B*T, H) of the head gate */
     real *y;            /* (B*T, O) after head norm and gates; without these it is mixed */
-    real *state;        /* recurrent state or KV cache, if carried, */
+    real *state;        /* (attention_memory.state) recurrent state or KV cache, if carried */
     real *taps;         /* (B, CONVOLUTION_TAPS - 1, S) the last inputs of the convolution */
     real *last_u;       /* (B, C) the last inputs of the token shift */
     size_t state_reals; /* of these, which follow each other */
@@ -124,9 +124,9 @@ typedef struct Pass {
     ScoredRows scored; /* of the last pass_loss */
     real *cooled;      /* (rows, C) scored.u, divided by a temperature; in r[2L-1] */
     real *cooled_bias; /* (V) likewise the head's bias; evaluation only */
-    real *scratch;     /* of attention, and lent to gemm in between */
+    real *scratch;     /* (scratch_reals) of attention, and lent to gemm in between */
     size_t scratch_reals;
-    real *head_scratch;
+    real *head_scratch; /* (head_scratch_reals) */
 
     /* The ngrams - 1 tokens before each row of the batch, as embedding_find_ngrams reads them,
      * and the states of all layers: the recurrent state or KV cache. Decoding carries them from

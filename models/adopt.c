@@ -139,7 +139,7 @@ static bool projects_itself(const ModelConfig *config, size_t layer)
 
 bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)
 {
-    if (!strstr(row->name, ".attn.") || row->drawn)
+    if (!strstr(row->name, ".attn.") || row->is_random_feature)
         return false;
     size_t layer = row->layer;
     bool neutral, projects = strstr(row->name, ".c_attn.") || strstr(row->name, ".c_proj.");
@@ -147,7 +147,7 @@ bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoi
            (projects && !same_kind(config, from, layer) && !projects_itself(config, layer));
 }
 
-bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from)
+bool adopt_has_same_kinds(const ModelConfig *config, const Checkpoint *from)
 {
     size_t layer = 0;
     while (layer < config->layers && same_kind(config, from, layer))

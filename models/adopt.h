@@ -45,7 +45,7 @@ bool adopt_weights(Model *model, const Checkpoint *from, const int32_t *ids, Err
  * layers of another kind, unless the kind has projections of its own instead. */
 bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoint *from);
 /* Whether all layers have the checkpoint's attention kinds. */
-bool adopt_keeps_kinds(const ModelConfig *config, const Checkpoint *from);
+bool adopt_has_same_kinds(const ModelConfig *config, const Checkpoint *from);
 
 /* What differs from the checkpoint's model, as items with two blanks between: new parts,
  * dropped parts, changed settings. The caller frees. */

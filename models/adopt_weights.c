@@ -31,8 +31,8 @@ static Piece piece_of(const Vocabulary *vocabulary, int32_t id)
 
 int32_t *adopt_ids(const Vocabulary *vocabulary, const Vocabulary *from, size_t *shared)
 {
-    Piece *pieces = memory_take(from->count, sizeof *pieces, "the vocabulary");
-    int32_t *ids = memory_take(vocabulary->count, sizeof *ids, "the vocabulary");
+    Piece *pieces = memory_new(from->count, sizeof *pieces, "the vocabulary");
+    int32_t *ids = memory_new(vocabulary->count, sizeof *ids, "the vocabulary");
     for (size_t i = 0; i < from->count; i++)
         pieces[i] = piece_of(from, (int32_t)i);
     qsort(pieces, from->count, sizeof *pieces, by_bytes);
@@ -72,7 +72,7 @@ static bool load(real *to, const Checkpoint *from, const ParamRow *source, Error
 static void map_rows(real *to, const real *rows, size_t count, size_t width, const int32_t *ids,
                      size_t tokens, bool adds_mean)
 {
-    double *mean = memory_take(width, sizeof *mean, "the mean of the embeddings");
+    double *mean = memory_new(width, sizeof *mean, "the mean of the embeddings");
     for (size_t i = 0; adds_mean && i < count * width; i++)
         mean[i % width] += (double)rows[i] / (double)count;
     for (size_t token = 0; token < tokens; token++) {
@@ -89,7 +89,7 @@ static void map_rows(real *to, const real *rows, size_t count, size_t width, con
 static bool load_rows(Model *model, const ParamRow *row, const Checkpoint *from,
                       const ParamRow *source, const int32_t *ids, Error *error)
 {
-    real *rows = memory_take(source->count, sizeof *rows, source->name);
+    real *rows = memory_new(source->count, sizeof *rows, source->name);
     real *to = model->base + row->offset;
     bool good = load(rows, from, source, error);
     bool unigram = is_named(row, "lm_head.bias") &&

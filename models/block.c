@@ -71,7 +71,7 @@ const real *norm_forward(Pass *pass, size_t k)
 {
     const ModelConfig *config = &pass->model->config;
     const Activations *act = &pass->act;
-    const Affine *norm = norm_at(config, &pass->model->at, k);
+    const Affine *norm = norm_at(config, &pass->model->params, k);
     if (!norm)
         return act->residual[k];
     phase_enter(PHASE_NORMS);
@@ -92,7 +92,7 @@ void norm_backward(Pass *pass, Params *dparams, size_t k)
     const ModelConfig *config = &pass->model->config;
     const Activations *act = &pass->act;
     const Gradients *grad = &pass->grad;
-    const Affine *norm = norm_at(config, &pass->model->at, k);
+    const Affine *norm = norm_at(config, &pass->model->params, k);
     const Affine *dnorm = norm_at(config, dparams, k);
     const size_t rows = pass->rows, C = config->dim;
     const bool last = k == 2 * config->layers, post = config->norm == NORM_POST;
@@ -161,7 +161,7 @@ static Reader reader_at(const Pass *pass, const BlockParams *dw, size_t layer, s
 {
     const AttentionHead head = first_head(pass, layer);
     const AttentionKind *kind = head.kind;
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
     const size_t S = head.stride, O = head.out_stride, G = head.gates_stride;
@@ -195,7 +195,7 @@ static TokenShiftSizes shift_sizes(const Pass *pass)
 static const real *reader_input(const Pass *pass, size_t layer, const Reader *reader,
                                 const real *u, const real *before)
 {
-    const real *shares = pass->model->at.h[layer].token_shift;
+    const real *shares = pass->model->params.h[layer].token_shift;
     if (!shares)
         return u;
     token_shift_forward(pass->act.shifted, u, shares + reader->shift * pass->model->config.dim,
@@ -249,7 +249,7 @@ static void reader_backward(const Pass *pass, const BlockParams *dblock, size_t 
     const AttentionHead head = first_head(pass, layer);
     const size_t rows = pass->rows, C = pass->model->config.dim, first = reader->first;
     const size_t rank = attention_rank(&reader->bottleneck, &head), mix = reader->shift * C;
-    const real *shares = pass->model->at.h[layer].token_shift;
+    const real *shares = pass->model->params.h[layer].token_shift;
     const real *before = state_before(pass, pass->act.layer[layer].last_u);
     real *du = pass->grad.du, *dlow = pass->grad.dlow, *dx = shares ? pass->act.shifted : du;
     if (!w->out.weight || reader->out == 0)
@@ -293,19 +293,20 @@ static ConvolutionSizes convolution_sizes(const Pass *pass, const AttentionHead 
 
 static void rotate(const Pass *pass, const AttentionHead *head, real *qkv, bool back)
 {
-    if (config_rotates(&pass->model->config, head->layer) && !head->kind->turns_itself)
-        rotary_turn_rows(qkv, head->stride, pass->act.layer[head->layer].angles, pass->rows,
-                         pass->length, (1 + head->copies) * head->key_heads, head->width, back);
+    if (config_rotates(&pass->model->config, head->layer) && !head->kind->applies_rope)
+        rotary_rotate_rows(qkv, head->stride, pass->act.layer[head->layer].angles, pass->rows,
+                           pass->length, (1 + head->copies) * head->key_heads, head->width,
+                           back);
 }
 
 static void projections_forward(Pass *pass, size_t layer, const real *u)
 {
     const AttentionHead head = first_head(pass, layer);
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t rows = pass->rows, C = pass->model->config.dim;
     const size_t S = head.stride, O = head.out_stride;
-    real *first = pass->act.first_values, *v = a->qkv + S - O;
+    real *first_values = pass->act.first_values, *v = a->qkv + S - O;
     /* 2. q, k, v = u W + b; the same for gates, rates and z */
     phase_enter(PHASE_PROJECTIONS);
     for (size_t i = 0; i < READERS; i++) {
@@ -321,10 +322,10 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
                             convolution_sizes(pass, &head), a->taps);
     /* 4. value residual */
     if (a->values)
-        blend_forward(v, a->values, first, w->value_mix, a->mix_gates, rows, O, S);
-    if (first && layer == 0)
+        blend_forward(v, a->values, first_values, w->value_mix, a->mix_gates, rows, O, S);
+    if (first_values && layer == 0)
         for (size_t row = 0; row < rows; row++)
-            memcpy(first + row * O, v + row * S, O * sizeof *v);
+            memcpy(first_values + row * O, v + row * S, O * sizeof *v);
     /* 5. QK-norm */
     if (w->qk_gain)
         qknorm_forward(a->qkv, a->qk_rms, w->qk_gain, rows, 2 * head.key_heads, head.width, S);
@@ -335,12 +336,12 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
 static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
 {
     const AttentionHead head = first_head(pass, layer);
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
     const size_t rows = pass->rows, C = pass->model->config.dim;
     const size_t S = head.stride, O = head.out_stride;
-    real *first = pass->act.first_values, *dfirst = grad->dfirst_values;
+    real *first_values = pass->act.first_values, *dfirst_values = grad->dfirst_values;
     real *dqkv = grad->dqkv, *dv = dqkv + S - O, *du = grad->du;
     /* 6. RoPE */
     rotate(pass, &head, dqkv, true);
@@ -352,11 +353,11 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     }
     /* 4. value residual */
     if (a->values)
-        blend_backward(dv, dfirst, dw->value_mix, a->dmix, a->values, first, w->value_mix,
-                       a->mix_gates, rows, O, S);
-    if (first && layer == 0)
+        blend_backward(dv, dfirst_values, dw->value_mix, a->dmix, a->values, first_values,
+                       w->value_mix, a->mix_gates, rows, O, S);
+    if (first_values && layer == 0)
         for (size_t row = 0; row < rows; row++)
-            vector_add_scaled(dv + row * S, dfirst + row * O, 1, O);
+            vector_add_scaled(dv + row * S, dfirst_values + row * O, 1, O);
     /* 3. convolution */
     if (w->convolution.weight)
         convolution_backward(a->dqkv_raw, dw->convolution.weight, dw->convolution.bias, dqkv,
@@ -384,12 +385,12 @@ static AttentionBatch attention_batch(const Pass *pass, size_t layer)
     return (AttentionBatch){.qkv = a->qkv,
                             .gates = a->gates,
                             .rates = a->rates,
-                            .params = pass->model->at.h[layer].kind_params,
+                            .params = pass->model->params.h[layer].kind_params,
                             .out = a->mixed,
                             .bonus = a->bonus,
                             .saved = a->saved,
                             .scratch = pass->scratch,
-                            .states = a->state};
+                            .state = a->state};
 }
 
 static HeadnormSizes headnorm_sizes(const AttentionHead *head, size_t rows)
@@ -452,7 +453,7 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     const ModelConfig *config = &pass->model->config;
     const AttentionKind *kind = config_kind(config, layer);
     const AttentionBatch batch = attention_batch(pass, layer);
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const AttentionHead head = first_head(pass, layer);
     AttentionSizes sizes = pass_attention_sizes(pass, layer);
@@ -474,7 +475,7 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
 static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
     const AttentionHead head = first_head(pass, layer);
@@ -506,7 +507,7 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
 void attention_branch_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key,
                               const DropoutSum *sum)
 {
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t C = pass->model->config.dim, O = first_head(pass, layer).out_stride;
     /* 2 to 9. from u to y */
@@ -521,7 +522,7 @@ void attention_branch_forward(Pass *pass, size_t layer, const real *u, const Ran
 void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u,
                                const real *dbranch, const RandomKey *key)
 {
-    const BlockParams *w = &pass->model->at.h[layer];
+    const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t C = pass->model->config.dim, O = first_head(pass, layer).out_stride;
     /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
@@ -572,7 +573,7 @@ static MlpWeights mlp_weights(const BlockParams *h)
 
 void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
 {
-    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const MlpWeights w = mlp_weights(&pass->model->params.h[layer]);
     const Activations *act = &pass->act;
     const size_t k = 2 * layer + 1;
     /* 1. u = norm(r) */
@@ -587,7 +588,7 @@ void mlp_sublayer_forward(Pass *pass, size_t layer, const RandomKey *key)
 
 void mlp_sublayer_backward(Pass *pass, Params *dparams, size_t layer, const RandomKey *key)
 {
-    const MlpWeights w = mlp_weights(&pass->model->at.h[layer]);
+    const MlpWeights w = mlp_weights(&pass->model->params.h[layer]);
     const MlpWeights dw = mlp_weights(&dparams->h[layer]);
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;

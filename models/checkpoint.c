@@ -150,7 +150,7 @@ static bool read_vocabulary(Checkpoint *c, Error *error)
     const TensorEntry *entry = safetensors_find(&c->file, WORDS);
     if (!entry || entry->type != TENSOR_U8 || entry->rank != 1 || entry->size > MOST_BYTES)
         return error_set(error, "%s: the tensor vocab is missing or malformed", c->file.path);
-    char *words = memory_take(entry->size + 1, 1, "the vocabulary");
+    char *words = memory_new(entry->size + 1, 1, "the vocabulary");
     Error why;
     bool good = safetensors_load(&c->file, WORDS, TENSOR_U8, 1, entry->shape, words, error);
     if (good && !(vocabulary_read(&c->vocabulary, tokenizer_find(c->corpus.tokenizer), words,

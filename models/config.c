@@ -58,18 +58,18 @@ bool config_norms_queries(const ModelConfig *config, size_t layer)
     return config->qk_norm && !config_parts(config, layer)->keeps_lengths;
 }
 
-static bool all_know_positions(const ModelConfig *config)
+static bool all_encode_positions(const ModelConfig *config)
 {
     bool all = true;
     for (size_t k = 0; k < config->attention.count; k++)
-        all = all && config_kind(config, k)->knows_positions;
+        all = all && config_kind(config, k)->encodes_positions;
     return all;
 }
 
 bool config_rotates(const ModelConfig *config, size_t layer)
 {
     return config->positions == POSITIONS_ROTARY &&
-           (!config_kind(config, layer)->knows_positions || all_know_positions(config));
+           (!config_kind(config, layer)->encodes_positions || all_encode_positions(config));
 }
 
 size_t config_key_width(const ModelConfig *config, size_t layer)
@@ -116,11 +116,11 @@ static size_t suitable_positions(const ModelConfig *config)
     bool rotates = config_head_width(config) % 2 == 0;
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        rotates = rotates && (kind->knows_positions || !kind->no_rotary);
+        rotates = rotates && (kind->encodes_positions || !kind->no_rotary);
     }
-    return all_know_positions(config) ? POSITIONS_NONE
-           : rotates                  ? POSITIONS_ROTARY
-                                      : POSITIONS_LEARNED;
+    return all_encode_positions(config) ? POSITIONS_NONE
+           : rotates                    ? POSITIONS_ROTARY
+                                        : POSITIONS_LEARNED;
 }
 
 AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)

@@ -15,10 +15,12 @@ typedef struct Visitor {
 } Visitor;
 
 /* Tensors are described by a row without shape, name and place. */
-static const ParamRow gain = {.start = 1}, half = {.start = (real)0.5}, zeros = {0},
-                      matrix = {.spread = 0.02, .decays = true},
-                      embedding = {.spread = 0.02, .decays = true, .embeds = true},
-                      ngrams = {.decays = true};
+static const ParamRow gain = {.init_mean = 1}, half = {.init_mean = (real)0.5}, zeros = {0},
+                      matrix = {.init_std = 0.02, .has_weight_decay = true},
+                      embedding = {.init_std = 0.02,
+                                   .has_weight_decay = true,
+                                   .is_embedding = true},
+                      ngrams = {.has_weight_decay = true};
 
 static void tensor(Visitor *visitor, real **field, ParamRow row, size_t rows, size_t columns,
                    const char *format, ...) __attribute__((format(printf, 6, 7)));
@@ -50,11 +52,13 @@ static void norm(Visitor *visitor, Affine *affine, const ModelConfig *config, co
         tensor(visitor, &affine->bias, zeros, config->dim, 0, "%s.bias", name);
 }
 
-static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, double spread,
+static void linear(Visitor *visitor, Affine *affine, const ModelConfig *config, double init_std,
                    size_t in, size_t out, size_t parts, size_t part_columns, const char *name)
 {
-    ParamRow weight = {
-        .spread = spread, .decays = true, .parts = parts, .part_columns = part_columns};
+    ParamRow weight = {.init_std = init_std,
+                       .has_weight_decay = true,
+                       .parts = parts,
+                       .part_columns = part_columns};
     tensor(visitor, &affine->weight, weight, in, out, "%s.weight", name);
     if (config->bias)
         tensor(visitor, &affine->bias, zeros, out, 0, "%s.bias", name);
@@ -91,14 +95,17 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     const AttentionHead head = attention_head(kind, &sizes, 0);
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
     const bool gates_output = config_gates_output(config, layer);
-    const ParamRow taps = {.spread = residual ? 0 : 0.3};
+    const ParamRow taps = {.init_std = residual ? 0 : 0.3};
     const ParamRow shares = {.powers = head.parts->token_shift};
-    const ParamRow of_kind = {.start_head = kind->start_params, .drawn = kind->params_random};
-    const ParamRow head_gain = {.start = (real)pow((double)(layer + 1) / (double)config->layers,
-                                                   head.parts->norm_power)};
+    const ParamRow of_kind = {.start_head = kind->start_params,
+                              .is_random_feature = kind->params_random};
+    const ParamRow head_gain = {
+        .init_mean = (real)pow((double)(layer + 1) / (double)config->layers,
+                               head.parts->norm_power)};
     const size_t width = config->dim, S = head.stride, O = head.out_stride;
     const size_t param_count = attention_param_count(kind, &sizes);
-    const ParamRow whole = {.spread = 0.02, .decays = true, .parts = 1, .part_columns = O};
+    const ParamRow whole = {
+        .init_std = 0.02, .has_weight_decay = true, .parts = 1, .part_columns = O};
     char name[NAME];
     snprintf(name, sizeof name, "h.%zu.attn", layer);
     if (head.parts->token_shift)
@@ -135,9 +142,9 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
 static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
 {
     enum { NAME = 48 };
-    const double spread = 0.02;
+    const double init_std = 0.02;
     /* Scaled so that the sum of 2L residual branches has the variance of one (GPT-2). */
-    const double usual = spread / sqrt(2.0 * (double)config->layers);
+    const double usual = init_std / sqrt(2.0 * (double)config->layers);
     const double branch = config->zero_init ? 0 : usual;
     const AttentionSizes sizes = config_attention_sizes(config, layer);
     const AttentionHead head = attention_head(config_kind(config, layer), &sizes, 0);
@@ -146,13 +153,13 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     char name[NAME];
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, config, NAMED("ln_1"));
-    linear(visitor, &h->c_attn, config, spread, width, head.stride, 1 + 2 * head.copies,
+    linear(visitor, &h->c_attn, config, init_std, width, head.stride, 1 + 2 * head.copies,
            head.key_heads * head.width, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
     linear(visitor, &h->attn_proj, config, branch, head.out_stride, width, 1, width,
            NAMED("attn.c_proj"));
     norm(visitor, &h->ln_2, config, NAMED("ln_2"));
-    linear(visitor, &h->c_fc, config, spread, width, gates * inner, gates, inner,
+    linear(visitor, &h->c_fc, config, init_std, width, gates * inner, gates, inner,
            NAMED("mlp.c_fc"));
     linear(visitor, &h->mlp_proj, config, branch, inner, width, 1, width, NAMED("mlp.c_proj"));
 #undef NAMED
@@ -181,14 +188,14 @@ static void params_visit(Params *params, const ModelConfig *config, Visitor *vis
 void param_table_make(ParamTable *table, const ModelConfig *config)
 {
     *table = (ParamTable){0};
-    Params nowhere = {.h = memory_take(config->layers, sizeof *nowhere.h, "the layers")};
+    Params nowhere = {.h = memory_new(config->layers, sizeof *nowhere.h, "the layers")};
     Visitor visitor = {.table = table};
     params_visit(&nowhere, config, &visitor);
     free(nowhere.h);
     table->count = arrlenu(table->rows);
     table->total = visitor.offset;
     for (size_t i = 0; i < table->count; i++)
-        table->parameters += table->rows[i].drawn ? 0 : table->rows[i].count;
+        table->parameters += table->rows[i].is_random_feature ? 0 : table->rows[i].count;
 }
 
 void param_table_free(ParamTable *table)
@@ -227,10 +234,10 @@ static void start_heads(const ParamRow *row, const ModelConfig *config, real *va
 {
     const AttentionKind *kind = config_kind(config, row->layer);
     AttentionSizes sizes = config_attention_sizes(config, row->layer);
-    size_t each = row->count / config->heads;
+    size_t per_head = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
         AttentionHead head = attention_head(kind, &sizes, i);
-        row->start_head(values + i * each, &head, random_subkey(key, i));
+        row->start_head(values + i * per_head, &head, random_subkey(key, i));
     }
 }
 
@@ -247,15 +254,16 @@ void params_initialise(const ParamTable *table, const ModelConfig *config, real 
             start_shares(row, config, values);
         else
             for (size_t i = 0; i < row->count; i++)
-                values[i] = row->start +
-                            (row->spread > 0 ? (real)(row->spread * random_normal(key, i)) : 0);
+                values[i] = row->init_mean +
+                            (row->init_std > 0 ? (real)(row->init_std * random_normal(key, i))
+                                               : 0);
     }
 }
 
 void params_start_unigram(Params *params, const ModelConfig *config, Tokens ids, size_t count)
 {
     size_t vocabulary = config->vocabulary;
-    size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
+    size_t *seen = memory_new(vocabulary, sizeof *seen, "the vocabulary");
     tokens_tally(ids, count, seen);
     for (size_t id = 0; id < vocabulary; id++) /* add-one smoothing */
         params->head_bias[id] = (real)log((double)(seen[id] + 1) /
@@ -269,13 +277,13 @@ void model_make(Model *model, const ModelConfig *config)
 {
     *model = (Model){.config = *config, .activation = activation_find(config->activation)};
     param_table_make(&model->table, config);
-    model->at.h = memory_take(config->layers, sizeof *model->at.h, "the layers");
+    model->params.h = memory_new(config->layers, sizeof *model->params.h, "the layers");
 }
 
 void model_free(Model *model)
 {
     param_table_free(&model->table);
-    free(model->at.h);
+    free(model->params.h);
     arena_free(&model->memory);
     *model = (Model){0};
 }
@@ -292,7 +300,7 @@ bool model_is_endless(const Model *model)
 void model_layout(Model *model, Arena *arena)
 {
     model->base = arena_reals(arena, model->table.total);
-    params_bind(&model->at, &model->config, model->base);
+    params_bind(&model->params, &model->config, model->base);
 }
 
 void model_allocate(Model *model)

@@ -68,14 +68,15 @@ typedef struct ParamRow {
     char name[64];
     size_t shape[2], rank, count; /* count: number of elements */
     size_t offset;                /* in reals, from the start of the buffer */
-    double spread;                /* initial standard deviation */
-    real start;                   /* initial mean: 1 for the gains of norms */
-    bool decays, embeds;          /* weight decay applies; it is that of --embedding-decay */
-    size_t parts; /* number of matrices side by side in a block weight (3 in c_attn); 0 for
-                     other tensors */
-    size_t part_columns; /* of each but the last, which has the rest */
-    size_t layer;        /* of a tensor of a layer */
-    bool drawn;          /* random features: drawn by its kind, never trained */
+    double init_std;              /* 0: the mean alone */
+    real init_mean;               /* 1 for the gains of norms */
+    bool has_weight_decay;
+    bool is_embedding; /* its weight decay is that of --embedding-decay */
+    size_t parts;      /* number of matrices side by side in a block weight (3 in c_attn); 0 for
+                          other tensors */
+    size_t part_columns;    /* of each but the last, which has the rest */
+    size_t layer;           /* of a tensor of a layer */
+    bool is_random_feature; /* drawn by its kind, never trained */
     /* Initialises the numbers of a head in place of the normal distribution; NULL: no. */
     void (*start_head)(real *values, const AttentionHead *head, RandomKey key);
     const double *powers; /* of a token shift (AttentionKind) */
@@ -102,7 +103,8 @@ const ParamRow *param_table_find(const ParamTable *table, const char *name);
  * for all layers. */
 void params_bind(Params *params, const ModelConfig *config, real *base);
 
-/* Initialises the weights: a pure function of the seed and the index of each tensor. */
+/* Initialises the weights, (table.total): a pure function of the seed and the index of each
+ * tensor. */
 void params_initialise(const ParamTable *table, const ModelConfig *config, real *base,
                        uint64_t seed);
 /* Initialises the head bias to the log token frequencies of a text. */
@@ -114,9 +116,9 @@ typedef struct Model {
     ModelConfig config;
     const Activation *activation;
     ParamTable table;
-    real *base;   /* table.total reals */
-    Params at;    /* named pointers into base */
-    Arena memory; /* the weights, after model_allocate */
+    real *base;    /* (table.total) */
+    Params params; /* named pointers into base */
+    Arena memory;  /* the weights, after model_allocate */
 } Model;
 
 /* Makes the parameter table; the config must have passed config_check. */

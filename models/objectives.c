@@ -9,8 +9,8 @@ HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share
 {
     const Model *model = teacher->model;
     return (HeadTeacher){.x = pass_forward(teacher, inputs, NULL),
-                         .w = params_head(&model->config, &model->at),
-                         .b = model->at.head_bias,
+                         .w = params_head(&model->config, &model->params),
+                         .b = model->params.head_bias,
                          .width = model->config.dim,
                          .cap = (real)model->config.logit_cap,
                          .share = (real)share};
@@ -43,8 +43,8 @@ static void compare(real *e, const real *z, const Pass *pass, const int32_t *tar
  * whose bias differs if output gates were opened (adopt.h). What the teacher's residual
  * connection adds is added to both outputs, where it cancels. No gradient reaches the first
  * layer through its values in later ones (value residual). */
-static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
-                        const int32_t *targets, double *loss)
+static void transfer_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t layer,
+                           const int32_t *targets, double *loss)
 {
     const size_t k = 2 * layer, C = pass->model->config.dim;
     const bool from_r = pass->model->config.norm == NORM_PRE || k == 0;
@@ -60,8 +60,8 @@ static void match_layer(Pass *pass, const Pass *teacher, BlockParams *dw, size_t
     gemm_set_workspace(teacher->scratch, teacher->scratch_reals);
 }
 
-double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t *inputs,
-                       const int32_t *targets)
+double objective_transfer_attention(Pass *pass, Pass *teacher, Params *dparams,
+                                    const int32_t *inputs, const int32_t *targets)
 {
     double loss = 0;
     assert(pass->use != PASS_EVALUATE);
@@ -71,7 +71,7 @@ double objective_match(Pass *pass, Pass *teacher, Params *dparams, const int32_t
     pass_embed(teacher, inputs, NULL);
     for (size_t layer = 0; layer < pass->model->config.layers; layer++) {
         attention_sublayer_forward(teacher, layer, NULL);
-        match_layer(pass, teacher, &dparams->h[layer], layer, targets, &loss);
+        transfer_layer(pass, teacher, &dparams->h[layer], layer, targets, &loss);
         mlp_sublayer_forward(teacher, layer, NULL);
     }
     phase_enter(PHASE_REST);

@@ -14,8 +14,8 @@ HeadTeacher objective_teacher(Pass *teacher, const int32_t *inputs, double share
  * residual the first layer's values, which are constants for later layers. Rows after the last
  * target of their sequence do not count. Returns the sum over the other rows of the mean over
  * features and layers. */
-double objective_match(Pass *pass, Pass *teacher, Params *dparams,
-                       const int32_t *inputs,   /* (rows) */
-                       const int32_t *targets); /* (rows) */
+double objective_transfer_attention(Pass *pass, Pass *teacher, Params *dparams,
+                                    const int32_t *inputs,   /* (rows) */
+                                    const int32_t *targets); /* (rows) */
 
 #endif

@@ -31,7 +31,7 @@ static EmbeddingDropouts embedding_dropouts(const Pass *pass, const RandomKey *k
 
 void pass_embed(Pass *pass, const int32_t *inputs, const RandomKey *key)
 {
-    const Params *w = &pass->model->at;
+    const Params *w = &pass->model->params;
     const EmbeddingSizes sizes = embedding_sizes(pass);
     real *positions = w->wpe ? w->wpe + pass->position * sizes.width : pass->position_rows;
     gemm_set_workspace(pass->scratch, pass->scratch_reals);
@@ -120,15 +120,16 @@ static double scored_loss(Pass *pass, const real *u, const real *bias, real cap)
     HeadSizes sizes = head_sizes(pass, scored->count);
     sizes.cap = cap;
     phase_enter(PHASE_HEAD);
-    return head_loss(&scored->right, scored->losses, u, params_head(&model->config, &model->at),
-                     bias, scored->targets, sizes, pass->head_scratch);
+    return head_loss(&scored->right, scored->losses, u,
+                     params_head(&model->config, &model->params), bias, scored->targets, sizes,
+                     pass->head_scratch);
 }
 
 double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets)
 {
     const ScoredRows *scored = &pass->scored;
     gather_scored(pass, pass_forward(pass, inputs, NULL), targets);
-    double loss = scored_loss(pass, scored->u, pass->model->at.head_bias,
+    double loss = scored_loss(pass, scored->u, pass->model->params.head_bias,
                               (real)pass->model->config.logit_cap);
     finish_batch(pass);
     return loss;
@@ -147,7 +148,7 @@ double pass_loss_at(Pass *pass, double temperature)
     const ModelConfig *config = &pass->model->config;
     const ScoredRows *scored = &pass->scored;
     assert(pass->use == PASS_EVALUATE);
-    const real *bias = pass->model->at.head_bias;
+    const real *bias = pass->model->params.head_bias;
     real share = (real)(1 / temperature);
     set_scaled(pass->cooled, scored->u, share, scored->count * config->dim);
     if (bias)
@@ -162,7 +163,7 @@ static void write_logits(Pass *pass, real *logits, const real *u, size_t rows)
 {
     const Model *model = pass->model;
     phase_enter(PHASE_HEAD);
-    head_logits(logits, u, params_head(&model->config, &model->at), model->at.head_bias,
+    head_logits(logits, u, params_head(&model->config, &model->params), model->params.head_bias,
                 head_sizes(pass, rows));
     phase_enter(PHASE_REST);
 }
@@ -183,10 +184,10 @@ double pass_head_gradients(Pass *pass, Params *dparams, const int32_t *targets,
     if (dropout.rate > 0)
         dropout_add(u, NULL, u, dropout, rows, C);
     phase_enter(PHASE_HEAD);
-    double loss = head_gradients(pass->scored.losses, du, params_head(&model->config, dparams),
-                                 dparams->head_bias, u, params_head(&model->config, &model->at),
-                                 model->at.head_bias, targets, teacher, head_sizes(pass, rows),
-                                 pass->head_scratch);
+    double loss = head_gradients(
+        pass->scored.losses, du, params_head(&model->config, dparams), dparams->head_bias, u,
+        params_head(&model->config, &model->params), model->params.head_bias, targets, teacher,
+        head_sizes(pass, rows), pass->head_scratch);
     if (dropout.rate > 0)
         dropout_add(du, NULL, du, dropout, rows, C);
     return loss;

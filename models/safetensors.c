@@ -298,7 +298,7 @@ static bool parse_tree(SafetensorsHeader *header, size_t data_size, Error *error
     if (entries > SAFETENSORS_MOST_TENSORS)
         return error_set(error, "%zu tensors are more than the limit of %d", entries,
                          SAFETENSORS_MOST_TENSORS);
-    header->tensors = memory_take(entries, sizeof *header->tensors, "a table of tensors");
+    header->tensors = memory_new(entries, sizeof *header->tensors, "a table of tensors");
     const char *name;
     json_t *entry;
     json_object_foreach(header->tree, name, entry)

@@ -53,7 +53,7 @@ static bool read_header(SafetensorsFile *file, size_t size, Error *error)
         return error_set(error, "byte 0: a header of %llu bytes in a file of %zu: truncated",
                          (unsigned long long)length, size);
     file->data_start = sizeof length + (size_t)length;
-    char *json = memory_take((size_t)length, 1, "a header");
+    char *json = memory_new((size_t)length, 1, "a header");
     bool good = read_at(file->fd, sizeof length, json, (size_t)length, error) &&
                 safetensors_header_parse(&file->header, json, (size_t)length,
                                          size - file->data_start, error);
@@ -196,7 +196,7 @@ bool safetensors_load_reals(const SafetensorsFile *file, const char *name, size_
                          file->path, tensor_label(name).text, tensor_type_name(type));
     size_t bytes;
     bool possible = tensor_bytes(type, rank, shape, &bytes);
-    unsigned char *stored = memory_take(possible ? tensor->size : 0, 1, "a tensor");
+    unsigned char *stored = memory_new(possible ? tensor->size : 0, 1, "a tensor");
     bool good = possible && safetensors_load(file, name, type, rank, shape, stored, error);
     size_t count = good ? bytes / (type == TENSOR_F32 ? sizeof(float) : sizeof(uint16_t)) : 0;
     for (size_t i = 0; i < count; i++)

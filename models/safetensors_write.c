@@ -60,7 +60,7 @@ static bool plan_numbers(Plan *plan, Error *error)
 static void append_string(char **text, const char *value)
 {
     /* The longest escape takes six bytes. */
-    char *quoted = memory_take(strlen(value) * 6 + 3, 1, "a text"), *out = quoted;
+    char *quoted = memory_new(strlen(value) * 6 + 3, 1, "a text"), *out = quoted;
     *out++ = '"';
     for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
         if (*c == '"' || *c == '\\') {
@@ -171,7 +171,7 @@ static bool write_file(const Plan *plan, const char *path, Error *error)
 bool safetensors_write(const char *path, const TensorRecord *records, size_t count,
                        const MetadataPair *metadata, size_t metadata_count, Error *error)
 {
-    Plan plan = {.records = memory_take(count, sizeof *plan.records, "a table of tensors"),
+    Plan plan = {.records = memory_new(count, sizeof *plan.records, "a table of tensors"),
                  .count = count};
     Error why;
     for (size_t i = 0; i < count; i++)

@@ -86,10 +86,10 @@ Score score_windows(Pass *pass, const Windows *w, const ScoreListener *listeners
     Score score = {0};
     size_t batches = team_tiles(part_of(w), pass->batch), ranks = ranks_count();
     bool shared = ranks > 1 && !pass->carries && listener_count == 0;
-    Score *scores = memory_take(batches, sizeof *scores, "scoring");
-    int32_t *buffer = memory_take(2 * pass->rows, sizeof *buffer, "scoring");
-    size_t first = shared ? share_start(batches, ranks, ranks_own()) : 0;
-    size_t end = shared ? share_start(batches, ranks, ranks_own() + 1) : batches;
+    Score *scores = memory_new(batches, sizeof *scores, "scoring");
+    int32_t *buffer = memory_new(2 * pass->rows, sizeof *buffer, "scoring");
+    size_t first = shared ? share_start(batches, ranks, ranks_index()) : 0;
+    size_t end = shared ? share_start(batches, ranks, ranks_index() + 1) : batches;
     if (pass->carries)
         pass_restart(pass);
     bool stops = false;

@@ -22,7 +22,7 @@ bool stops_add(Stops *stops, const char *bytes, size_t size, Error *error)
         return true;
     if (stops->count == STOPS_MOST)
         return error_set(error, "there are more than %d stop texts", STOPS_MOST);
-    StopText stop = {memory_take(size, 1, "a stop text"), size};
+    StopText stop = {memory_new(size, 1, "a stop text"), size};
     memcpy(stop.bytes, bytes, size);
     stops->texts[stops->count++] = stop;
     return true;
@@ -53,7 +53,7 @@ bool stops_read(Stops *stops, const char *lines, Error *error)
 {
     bool good = true;
     lines = lines ? lines : "";
-    char *bytes = memory_take(strlen(lines) + 1, 1, "the stop texts");
+    char *bytes = memory_new(strlen(lines) + 1, 1, "the stop texts");
     *stops = (Stops){.count = 0};
     while (good && *lines) {
         size_t length = strcspn(lines, "\n");

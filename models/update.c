@@ -147,13 +147,13 @@ static void adamw_others(const UpdateJob *job, uint64_t t)
     for (size_t i = 0; i < table->count; i++) {
         const ParamRow *row = &table->rows[i];
         size_t at = row->offset, end = at + row->count;
-        double decay = row->embeds ? update->embedding_decay : update->weight_decay;
+        double decay = row->is_embedding ? update->embedding_decay : update->weight_decay;
         at = at > job->slice.first ? at : job->slice.first;
         end = end < job->slice.end ? end : job->slice.end;
         if (at < end && !param_is_frozen(table, i) && !by_muon(row, update->optimizer))
             adamw_step(job->model->base + at, job->m + at, job->v + at, job->gradient + at,
                        end - at, update->adam, t, update->learning_rate,
-                       row->decays ? decay : 0, job->scale);
+                       row->has_weight_decay ? decay : 0, job->scale);
     }
 }
 

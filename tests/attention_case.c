@@ -65,23 +65,23 @@ const AttentionOptions case_options[OPTION_SETS] = {
 static void soil(Case *c, Buffer buffer)
 {
     for (size_t i = 0; i < c->count[buffer]; i++)
-        c->at[buffer][i] = (real)NAN;
+        c->memory[buffer][i] = (real)NAN;
 }
 
 static void allocate(Case *c, Buffer buffer, size_t count)
 {
-    c->at[buffer] = memory_take(count + GUARD, sizeof(real), "a test");
+    c->memory[buffer] = memory_new(count + GUARD, sizeof(real), "a test");
     c->count[buffer] = count;
     soil(c, buffer);
     for (size_t i = 0; i < GUARD; i++)
-        c->at[buffer][count + i] = guard_value;
+        c->memory[buffer][count + i] = guard_value;
 }
 
 void case_check_guards(const Case *c)
 {
     for (size_t b = 0; b < BUFFERS; b++)
         for (size_t i = 0; i < GUARD; i++)
-            ck_assert_msg(c->at[b][c->count[b] + i] == guard_value,
+            ck_assert_msg(c->memory[b][c->count[b] + i] == guard_value,
                           "%s T %zu D %zu: wrote behind buffer %zu", c->kind->name,
                           c->head.length, c->head.width, b);
 }
@@ -137,7 +137,7 @@ real *case_columns(const Case *c, Buffer buffer, size_t which)
 {
     size_t width = case_width(c, buffer, which);
     size_t narrow = which > c->head.copies ? 1 + c->head.copies : which;
-    return c->at[buffer] + narrow * c->head.key_heads * c->head.width +
+    return c->memory[buffer] + narrow * c->head.key_heads * c->head.width +
            (which - narrow) * HEADS * c->head.value_width +
            c->head.index % case_heads(c, buffer, which) * width;
 }
@@ -164,7 +164,7 @@ void case_draw(Case *c, uint64_t seed)
     draw_columns(c, RATES, 0, head->rates_stride, random_subkey(key, 6));
     if (!c->gates || !c->kind->gates.start)
         return;
-    real *bias = memory_take(c->gates, sizeof *bias, "a test");
+    real *bias = memory_new(c->gates, sizeof *bias, "a test");
     c->kind->gates.start(bias, head, random_subkey(key, 5));
     for (size_t t = 0; t < head->length; t++)
         vector_add_scaled(case_columns(c, GATES, 0) + t * head->gates_stride, bias, 1,
@@ -176,9 +176,9 @@ static void draw_params(Case *c)
 {
     RandomKey key = random_key(4, RANDOM_TEST, 0);
     if (c->param_count)
-        c->kind->start_params(c->at[PARAMS], &c->head, key);
+        c->kind->start_params(c->memory[PARAMS], &c->head, key);
     for (size_t i = 0; i < c->param_count && !c->kind->params_random; i++)
-        c->at[PARAMS][i] += (real)(0.2 * random_normal(random_subkey(key, 1), i));
+        c->memory[PARAMS][i] += (real)(0.2 * random_normal(random_subkey(key, 1), i));
 }
 
 /* --- cases --- */
@@ -190,8 +190,8 @@ AttentionData case_data(const Case *c, size_t row)
                           .k = case_columns(c, QKV, 1) + in,
                           .v = case_columns(c, QKV, 1 + c->head.copies) + in,
                           .out = case_columns(c, OUT, 0) + out,
-                          .saved = c->at[SAVED],
-                          .scratch = c->at[SCRATCH]};
+                          .saved = c->memory[SAVED],
+                          .scratch = c->memory[SCRATCH]};
     if (c->kind->parts.has_bonus)
         data.bonus = case_columns(c, BONUS, 0) + out;
     if (c->gates)
@@ -199,15 +199,15 @@ AttentionData case_data(const Case *c, size_t row)
     if (c->rates)
         data.rates = case_columns(c, RATES, 0) + row * c->head.rates_stride;
     if (c->param_count)
-        data.params = c->at[PARAMS];
+        data.params = c->memory[PARAMS];
     if (c->carries)
-        data.carry = c->at[STATE];
+        data.state = c->memory[STATE];
     return data;
 }
 
 void case_start_state(Case *c)
 {
-    memcpy(c->at[STATE], c->at[START], c->count[STATE] * sizeof(real));
+    memcpy(c->memory[STATE], c->memory[START], c->count[STATE] * sizeof(real));
 }
 
 void case_forward_part(Case *c, size_t from, size_t end)
@@ -243,9 +243,9 @@ void case_backward(Case *c)
     if (c->rates)
         data.drates = case_columns(c, DRATES, 0);
     if (c->param_count && !c->kind->params_random)
-        data.dparams = c->at[DPARAMS];
+        data.dparams = c->memory[DPARAMS];
     for (size_t i = 0; i < c->param_count; i++)
-        c->at[DPARAMS][i] = 1;
+        c->memory[DPARAMS][i] = 1;
     soil(c, SCRATCH);
     c->kind->engine->backward(&data, &c->head);
 }
@@ -253,13 +253,13 @@ void case_backward(Case *c)
 /* The state after a sequence of the same length, or zeros. */
 static void make_start(Case *c)
 {
-    vector_zero(c->at[START], c->count[START]);
+    vector_zero(c->memory[START], c->count[START]);
     if (!c->carries)
         return;
     case_draw(c, 6);
     case_forward(c);
     c->head.position = c->head.length;
-    memcpy(c->at[START], c->at[STATE], c->count[START] * sizeof(real));
+    memcpy(c->memory[START], c->memory[STATE], c->count[START] * sizeof(real));
     soil(c, OUT);
     soil(c, SAVED);
     soil(c, SCRATCH);
@@ -269,7 +269,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
 {
     Case c = {.kind = kind, .carries = variant.carries};
     size_t length = variant.length, width = attention_width(kind->parts.keys, variant.width);
-    c.angles = memory_take(length * width, sizeof(real), "a test");
+    c.angles = memory_new(length * width, sizeof(real), "a test");
     for (size_t t = 0; t < length; t++)
         rotary_row(c.angles + t * width, t, width, width / 2, 10000);
     AttentionSizes sizes = {
@@ -301,7 +301,7 @@ void case_free(Case *c)
 {
     case_check_guards(c);
     for (size_t b = 0; b < BUFFERS; b++)
-        free(c->at[b]);
+        free(c->memory[b]);
     free(c->angles);
 }
 
@@ -328,10 +328,10 @@ bool case_is_quick(const Case *c)
 
 static void for_every_variant(const AttentionKind *kind, Variant variant, void (*test)(Case *c))
 {
-    bool turns = kind->turns_itself && !kind->no_rotary &&
-                 attention_width(kind->parts.keys, variant.width) % 2 == 0;
+    bool rotates = kind->applies_rope && !kind->no_rotary &&
+                   attention_width(kind->parts.keys, variant.width) % 2 == 0;
     bool carries = kind->finite_state && kind->carry != CARRY_NEVER;
-    for (int rotary = 0; rotary <= turns; rotary++)
+    for (int rotary = 0; rotary <= rotates; rotary++)
         for (int dropout = 0; dropout <= kind->has_weights; dropout++)
             for (int carry = 0; carry <= carries; carry++) {
                 variant.rotary = rotary;

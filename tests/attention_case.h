@@ -34,7 +34,7 @@ typedef struct Case {
     AttentionHead head, decoder;
     size_t gates, rates, param_count;
     bool carries;
-    real *at[BUFFERS];
+    real *memory[BUFFERS];
     size_t count[BUFFERS];
     real *angles; /* (T, D) */
 } Case;

@@ -32,8 +32,8 @@ void content_make(Content *content, ModelConfig config)
     ck_assert_uint_eq(content->vocabulary.count, config.vocabulary);
     small_model_make(&content->small, config, 0.1);
     size_t total = content->small.model.table.total;
-    content->m = memory_take(total, sizeof *content->m, "a test");
-    content->v = memory_take(total, sizeof *content->v, "a test");
+    content->m = memory_new(total, sizeof *content->m, "a test");
+    content->v = memory_new(total, sizeof *content->v, "a test");
     for (size_t r = 0; r < content->small.model.table.count; r++) {
         const ParamRow *row = &content->small.model.table.rows[r];
         for (size_t i = row->offset; i < row->offset + row->count; i++) {
@@ -72,7 +72,7 @@ bool content_use(const char *path, Error *error)
     if (!checkpoint_open(&checkpoint, path, error))
         return false;
     size_t total = checkpoint.table.total;
-    real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
+    real *loaded = memory_new(3 * total, sizeof *loaded, "a test");
     bool moments = checkpoint.has_moments;
     bool good = checkpoint_load(&checkpoint, loaded, moments ? loaded + total : NULL,
                                 moments ? loaded + 2 * total : NULL, NULL, error);

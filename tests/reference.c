@@ -850,7 +850,7 @@ bool reference_run(const char *name, const ReferenceHead *head)
 double **reference_matrix(size_t rows, size_t columns)
 {
     size_t numbers = rows * columns * sizeof(double);
-    double **matrix = memory_take(rows * sizeof *matrix + numbers + 1, 1, "a matrix");
+    double **matrix = memory_new(rows * sizeof *matrix + numbers + 1, 1, "a matrix");
     double *at = (double *)(void *)(matrix + rows);
     for (size_t i = 0; i < rows; i++)
         matrix[i] = at + i * columns;

@@ -27,14 +27,14 @@ void rig_make_for(Rig *rig, ModelConfig config, size_t batch, double spread, Pas
     model_allocate(&rig->model);
     pass_make(&rig->pass, &rig->model, batch, config.context, use);
     pass_allocate(&rig->pass, "a test");
-    rig->gradients.h = memory_take(config.layers, sizeof *rig->gradients.h, "a test");
-    rig->gradient_base = memory_take(rig->model.table.total, sizeof(real), "a test");
+    rig->gradients.h = memory_new(config.layers, sizeof *rig->gradients.h, "a test");
+    rig->gradient_base = memory_new(rig->model.table.total, sizeof(real), "a test");
     params_bind(&rig->gradients, &config, rig->gradient_base);
     params_initialise(&rig->model.table, &rig->model.config, rig->model.base, 1);
     for (size_t i = 0; i < rig->model.table.total && spread > 0; i++)
         rig->model.base[i] += (real)(spread * random_normal(random_key(1, RANDOM_TEST, 1), i));
-    rig->inputs = memory_take(rig->pass.rows, sizeof *rig->inputs, "a test");
-    rig->targets = memory_take(rig->pass.rows, sizeof *rig->targets, "a test");
+    rig->inputs = memory_new(rig->pass.rows, sizeof *rig->inputs, "a test");
+    rig->targets = memory_new(rig->pass.rows, sizeof *rig->targets, "a test");
     for (size_t i = 0; i < rig->pass.rows; i++) {
         RandomKey key = random_key(1, RANDOM_TEST, 2);
         rig->inputs[i] = (int32_t)random_below(key, 2 * i, config.vocabulary);
@@ -73,7 +73,7 @@ void rig_check_gradients(Rig *rig, double (*loss)(void *rig), const char *part)
 {
     const ModelConfig *config = &rig->model.config;
     const size_t bytes = rig->model.table.total * sizeof(real);
-    real *gradient = memcpy(memory_take(bytes, 1, "a test"), rig->gradient_base, bytes);
+    real *gradient = memcpy(memory_new(bytes, 1, "a test"), rig->gradient_base, bytes);
     char *label = text_format("%s, positions %zu, norm %zu, activation %zu",
                               config_kind(config, config->attention.count - 1)->name,
                               config->positions, config->norm, config->activation);
@@ -84,7 +84,7 @@ void rig_check_gradients(Rig *rig, double (*loss)(void *rig), const char *part)
                             .gradient = gradient + row->offset,
                             .rows = 1,
                             .columns = row->count};
-        if (!row->drawn && strstr(row->name, part))
+        if (!row->is_random_feature && strstr(row->name, part))
             check_slopes(&x, loss, rig, label);
     }
     free(gradient);

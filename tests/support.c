@@ -143,7 +143,7 @@ void check_slopes(const Variable *x, double (*loss)(void *of), void *of, const c
 {
     enum { SOME = 6 };
     const size_t elements = x->rows * x->columns;
-    real *origin = memory_take(elements, sizeof *origin, "a test");
+    real *origin = memory_new(elements, sizeof *origin, "a test");
     for (size_t i = 0; i < elements; i++)
         origin[i] = x->value[place(x, i)];
     check_slope(x, origin, ALL, loss, of, label);
@@ -156,7 +156,7 @@ double gradient_norm(const Model *model, const real *gradient, size_t tokens)
 {
     size_t pieces[2], bounds[2];
     update_slices(model, OPTIMIZER_ADAMW, 1, pieces, bounds);
-    double *sums = memory_take(pieces[1], sizeof *sums, "a test");
+    double *sums = memory_new(pieces[1], sizeof *sums, "a test");
     update_square_sums(model, OPTIMIZER_ADAMW, gradient, (UpdateSlice){0, bounds[1]}, sums);
     double norm = update_gradient_norm(sums, pieces[1], tokens);
     free(sums);

@@ -22,7 +22,7 @@ void tensor_put_length(uint64_t length, const void *header, size_t header_size,
                        size_t data_size)
 {
     size_t size = sizeof length + header_size + data_size;
-    char *bytes = memory_take(size, 1, "a test");
+    char *bytes = memory_new(size, 1, "a test");
     memcpy(bytes, &length, sizeof length);
     memcpy(bytes + sizeof length, header, header_size);
     tensor_put_bytes(bytes, size);

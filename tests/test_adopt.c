@@ -437,11 +437,11 @@ TEST(only_what_replaces_the_attention_learns_first)
     Checkpoint from;
     ModelConfig config = bare(kind_named("softmax"));
     save_model(config, &from);
-    ck_assert(adopt_keeps_kinds(&config, &from));
+    ck_assert(adopt_has_same_kinds(&config, &from));
     config.attention = (Choices){2, {kind_named("gated-delta"), kind_named("softmax")}};
     config.convolution = CONVOLUTION_AUTO;
     config.tied = false;
-    ck_assert(!adopt_keeps_kinds(&config, &from));
+    ck_assert(!adopt_has_same_kinds(&config, &from));
     static const char *const learning[] = {"h.0.attn.c_attn.weight", "h.0.attn.c_proj.weight",
                                            "h.0.attn.conv.weight", "h.0.attn.gate.bias"},
                              *const frozen[] = {"wte.weight",

@@ -55,7 +55,7 @@ static double **formula_of(const Case *c, bool rotary)
                            .options = head->options,
                            .rotary = rotary,
                            .out = reference_matrix(length, head->value_width)};
-    double **const params = copy_rows(c->at[PARAMS], 1, c->param_count, c->param_count);
+    double **const params = copy_rows(c->memory[PARAMS], 1, c->param_count, c->param_count);
     plain.q = copy_rows(case_columns(c, QKV, 0), length, width, head->stride);
     plain.k = copy_parts(c, 1, width);
     plain.v = copy_parts(c, 1 + head->copies, head->value_width);
@@ -85,8 +85,8 @@ static void rotate_inputs(const Case *c)
     size_t width = c->head.width;
     for (size_t t = 0; t < c->head.length; t++)
         for (size_t which = 0; which < 1 + c->head.copies; which++)
-            rotary_turn(case_columns(c, QKV, which) + t * c->head.stride, c->angles + t * width,
-                        width, false);
+            rotary_rotate(case_columns(c, QKV, which) + t * c->head.stride,
+                          c->angles + t * width, width, false);
 }
 
 static void compare_with_formula(const Case *c, double **expected)
@@ -109,8 +109,8 @@ static void compare_with_formula(const Case *c, double **expected)
 /* A larger spread reaches the limits that some kinds put on their inputs. */
 static void check_formula(const AttentionKind *kind, Variant variant, double spread)
 {
-    bool rotary = variant.rotary, rotates = rotary && !kind->turns_itself;
-    variant.rotary = rotary && kind->turns_itself;
+    bool rotary = variant.rotary, rotates = rotary && !kind->applies_rope;
+    variant.rotary = rotary && kind->applies_rope;
     Case c = case_make(kind, variant);
     scale_columns(&c, QKV, 0, spread);
     for (size_t key = 1; key <= c.head.copies; key++)
@@ -166,19 +166,19 @@ static void check_causality(Case *c)
     const AttentionHead *head = &c->head;
     size_t length = head->length, row = head->out_stride, from = length / 2;
     case_forward(c);
-    real *before = memory_take(length * row, sizeof(real), "a test");
-    memcpy(before, c->at[OUT], length * row * sizeof(real));
+    real *before = memory_new(length * row, sizeof(real), "a test");
+    memcpy(before, c->memory[OUT], length * row * sizeof(real));
     for (size_t which = 0; which < case_parts(c); which++)
         change_rows(case_columns(c, QKV, which), case_width(c, QKV, which), head->stride, from,
                     length);
     change_rows(case_columns(c, GATES, 0), c->gates, head->gates_stride, from, length);
     change_rows(case_columns(c, RATES, 0), c->rates, head->rates_stride, from, length);
     case_forward(c);
-    ck_assert_msg(memcmp(before, c->at[OUT], from * row * sizeof(real)) == 0,
+    ck_assert_msg(memcmp(before, c->memory[OUT], from * row * sizeof(real)) == 0,
                   "%s T %zu: the past changed with the future", c->kind->name, length);
     if (length > 2 &&
         head->dropout.rate == 0) /* with dropout or few positions the change may be dropped */
-        ck_assert_msg(memcmp(before, c->at[OUT], length * row * sizeof(real)) != 0,
+        ck_assert_msg(memcmp(before, c->memory[OUT], length * row * sizeof(real)) != 0,
                       "%s T %zu: nothing changed at all", c->kind->name, length);
     free(before);
 }
@@ -214,7 +214,7 @@ static void check_whole(const Case *c)
     if (c->rates)
         check_columns(c, DRATES, 0, c->head.rates_stride);
     for (size_t i = 0; i < c->param_count; i++)
-        ck_assert(isfinite(c->at[DPARAMS][i]));
+        ck_assert(isfinite(c->memory[DPARAMS][i]));
     case_check_guards(c);
 }
 
@@ -258,14 +258,14 @@ static void compare_row(const Case *c, const real *out, const real *expected, si
 static void compare_steps(Case *c, size_t from, size_t position, const real *expected)
 {
     double near = tolerance(c, expected);
-    real *out = memory_take(c->head.value_width, sizeof(real), "a test");
+    real *out = memory_new(c->head.value_width, sizeof(real), "a test");
     for (size_t t = from; t < c->head.length; t++) {
         AttentionData data = case_data(c, t);
         AttentionHead head = c->decoder;
         data.out = out;
-        data.scratch = c->at[STEP_SCRATCH];
+        data.scratch = c->memory[STEP_SCRATCH];
         data.saved = NULL;
-        data.carry = c->at[STATE];
+        data.state = c->memory[STATE];
         head.position = position + t - from;
         if (head.rotary)
             head.rotary += t * head.width;
@@ -307,18 +307,18 @@ static void compare_rows(const Case *c, const real *expected, double near, const
 static void check_parts(Case *c, size_t from, size_t each)
 {
     size_t count = c->head.length * c->head.out_stride;
-    real *whole = memory_take(count, sizeof(real), "a test");
-    real *middle = memory_take(c->count[STATE], sizeof(real), "a test");
+    real *whole = memory_new(count, sizeof(real), "a test");
+    real *middle = memory_new(c->count[STATE], sizeof(real), "a test");
     case_forward(c);
-    memcpy(whole, c->at[OUT], count * sizeof(real));
-    real *expected = whole + (case_columns(c, OUT, 0) - c->at[OUT]);
+    memcpy(whole, c->memory[OUT], count * sizeof(real));
+    real *expected = whole + (case_columns(c, OUT, 0) - c->memory[OUT]);
     double near = tolerance(c, expected);
     case_start_state(c);
     case_forward_part(c, 0, from);
-    memcpy(middle, c->at[STATE], c->count[STATE] * sizeof(real));
+    memcpy(middle, c->memory[STATE], c->count[STATE] * sizeof(real));
     forward_parts(c, from, each);
     compare_rows(c, expected, near, "in parts");
-    memcpy(c->at[STATE], middle, c->count[STATE] * sizeof(real));
+    memcpy(c->memory[STATE], middle, c->count[STATE] * sizeof(real));
     compare_steps(c, from, c->head.length + from, expected);
     free(whole);
     free(middle);

@@ -59,8 +59,8 @@ static size_t variables_of(const Case *c, Variable *list)
                                    .stride = head->rates_stride};
     if (c->param_count && !c->kind->params_random)
         list[count++] = (Variable){.name = "params",
-                                   .value = c->at[PARAMS],
-                                   .gradient = c->at[DPARAMS],
+                                   .value = c->memory[PARAMS],
+                                   .gradient = c->memory[DPARAMS],
                                    .base = 1,
                                    .rows = 1,
                                    .columns = c->param_count,

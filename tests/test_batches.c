@@ -16,9 +16,9 @@ SUITE("batches");
 static uint32_t play_epoch(Batches *batches, size_t epoch)
 {
     size_t places = batches->options.batch * batches->options.context, total = 0;
-    int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
-    int32_t *targets = memory_take(places, sizeof *targets, "targets");
-    size_t *at = memory_take(places, sizeof *at, "places in the text");
+    int32_t *inputs = memory_new(places, sizeof *inputs, "inputs");
+    int32_t *targets = memory_new(places, sizeof *targets, "targets");
+    size_t *at = memory_new(places, sizeof *at, "places in the text");
     size_t seen[LARGEST] = {0};
     uint32_t crc = 0;
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
@@ -58,9 +58,9 @@ static uint32_t play_epoch(Batches *batches, size_t epoch)
 static void check_streams(Batches *batches, size_t epoch)
 {
     size_t context = batches->options.context, places = batches->options.batch * context;
-    int32_t *inputs = memory_take(places, sizeof *inputs, "inputs");
-    int32_t *targets = memory_take(places, sizeof *targets, "targets");
-    int32_t *last = memory_take(batches->options.batch, sizeof *last, "the rows' last targets");
+    int32_t *inputs = memory_new(places, sizeof *inputs, "inputs");
+    int32_t *targets = memory_new(places, sizeof *targets, "targets");
+    int32_t *last = memory_new(batches->options.batch, sizeof *last, "the rows' last targets");
     for (size_t index = 0; index < batches_per_epoch(batches); index++) {
         batches_fill(batches, epoch, index, 0, batches->options.batch, inputs, targets, NULL);
         for (size_t row = 0; row < batches->options.batch; row++) {
@@ -81,9 +81,9 @@ static void check_parts(Batches *batches, size_t epoch, size_t index)
 {
     size_t batch = batches->options.batch, context = batches->options.context;
     size_t places = batch * context, filled = 0;
-    int32_t *whole = memory_take(4 * places, sizeof *whole, "tokens"),
+    int32_t *whole = memory_new(4 * places, sizeof *whole, "tokens"),
             *parts = whole + 2 * places;
-    size_t *at = memory_take(2 * places, sizeof *at, "places in the text");
+    size_t *at = memory_new(2 * places, sizeof *at, "places in the text");
     BatchCount all = batches_fill(batches, epoch, index, 0, batch, whole, whole + places, at);
     for (size_t first = 0, rows; first < batch; first += rows) {
         rows = first + 2 < batch ? 2 : batch - first;

@@ -344,7 +344,7 @@ TEST(merges_are_learned_as_defined)
 static Vocabulary usual_vocabulary(void)
 {
     enum { SIZE = 20000 };
-    char *text = memory_take(SIZE, 1, "a text");
+    char *text = memory_new(SIZE, 1, "a text");
     size_t size = draw_text(text, SIZE);
     while (size < SIZE / 2)
         size = draw_text(text, SIZE);
@@ -433,7 +433,7 @@ TEST(merges_apply_by_rank_from_the_left)
 TEST(a_long_word_takes_no_long_time)
 {
     enum { SIZE = 1 << 21 }; /* for a quadratic algorithm, minutes */
-    char *text = memory_take(SIZE, 1, "a text");
+    char *text = memory_new(SIZE, 1, "a text");
     for (size_t i = 0; i < SIZE; i++)
         text[i] = "acgt"[draw(4)];
     Vocabulary vocabulary = learn(text, SIZE, 400, 1);
@@ -497,7 +497,7 @@ TEST(a_text_in_parts_has_the_same_words)
 TEST(any_number_of_threads_learns_the_same)
 {
     enum { SIZE = 3 << 20 };
-    char *text = memory_take(SIZE, 1, "a text");
+    char *text = memory_new(SIZE, 1, "a text");
     for (size_t i = 0; i < SIZE; i++)
         text[i] = "abcde fg \n1."[draw(12)];
     Vocabulary alone = learn(text, SIZE, 700, 2);

@@ -173,7 +173,7 @@ static void check_gradients(ModelConfig config)
     rig_make(&rig, config, ROWS, 0.3);
     const size_t bytes = rig.pass.states_reals * sizeof(real);
     train_on(&rig, 0, &rig.gradients);
-    states = memcpy(memory_take(bytes, 1, "a test"), rig.pass.states, bytes);
+    states = memcpy(memory_new(bytes, 1, "a test"), rig.pass.states, bytes);
     vector_zero(rig.gradient_base, rig.model.table.total);
     loss_from_states(&rig);
     rig_check_gradients(&rig, loss_from_states, "");

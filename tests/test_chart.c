@@ -95,7 +95,7 @@ TEST(charts_of_odd_values_are_drawn)
 TEST(a_million_points_fit_the_chart)
 {
     const size_t count = 1000000;
-    ChartPoint *points = memory_take(count, sizeof *points, "a test");
+    ChartPoint *points = memory_new(count, sizeof *points, "a test");
     for (size_t i = 0; i < count; i++)
         points[i] = (ChartPoint){(double)i, 5 + (double)(i * 7919 % 1000) / 1000};
     Chart chart = {.columns = 80, .rows = 24, .utf8 = true};

@@ -34,7 +34,7 @@ static void check_round_trip(ModelConfig config, bool with_moments)
     ck_assert(checkpoint.has_moments == with_moments);
 
     size_t total = content.small.model.table.total;
-    real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
+    real *loaded = memory_new(3 * total, sizeof *loaded, "a test");
     real *m = with_moments ? loaded + total : NULL, *v = with_moments ? m + total : NULL;
     ck_assert_msg(checkpoint_load(&checkpoint, loaded, m, v, NULL, &error), "%s", error.text);
     ck_assert_mem_eq(loaded, content.small.model.base, total * sizeof(real));
@@ -88,7 +88,7 @@ TEST(weights_only_checkpoint_cannot_resume)
     content_save(&content, content.path, false);
     ck_assert(checkpoint_open(&checkpoint, content.path, &error));
     size_t total = checkpoint.table.total;
-    real *loaded = memory_take(3 * total, sizeof *loaded, "a test");
+    real *loaded = memory_new(3 * total, sizeof *loaded, "a test");
     ck_assert(!checkpoint_load(&checkpoint, loaded, loaded + total, loaded + 2 * total, NULL,
                                &error));
     support_check_error(&error, content.path, "weights only");

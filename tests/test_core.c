@@ -166,7 +166,7 @@ TEST(error_set_truncates_long_text)
     Error error;
     ck_assert(!error_set(&error, "%s:%d: wrong", "file", 12));
     ck_assert_str_eq(error.text, "file:12: wrong");
-    char *long_name = memory_take(5000, 1, "a test");
+    char *long_name = memory_new(5000, 1, "a test");
     memset(long_name, 'n', 4999);
     ck_assert(!error_set(&error, "%s", long_name));
     ck_assert_uint_eq(strlen(error.text), sizeof error.text - 1);
@@ -230,14 +230,14 @@ TEST(size_products_without_overflow_are_exact)
 
 TEST(memory_is_zeroed_and_grows)
 {
-    unsigned char *bytes = memory_take(1000, 3, "a test");
+    unsigned char *bytes = memory_new(1000, 3, "a test");
     for (size_t i = 0; i < 3000; i++)
         ck_assert_uint_eq(bytes[i], 0);
     memset(bytes, 7, 3000);
     bytes = memory_resize(bytes, 5000, 3, "a test");
     ck_assert(bytes[0] == 7 && bytes[2999] == 7);
     free(bytes);
-    free(memory_take(0, 0, "a test"));
+    free(memory_new(0, 0, "a test"));
     char *copy = memory_copy_text("linnet");
     ck_assert_str_eq(copy, "linnet");
     free(copy);
@@ -303,7 +303,7 @@ EXIT_TEST(size_overflow_ends_the_program, 1)
 
 EXIT_TEST(failed_allocation_ends_the_program, 1)
 {
-    void *memory = memory_take(SIZE_MAX / 2, 4, "a test");
+    void *memory = memory_new(SIZE_MAX / 2, 4, "a test");
     free(memory);
 }
 

@@ -58,7 +58,7 @@ static void expect_split(const Corpus *corpus, const CorpusSplit *split, const c
 {
     char *words = words_of(corpus, split);
     ck_assert_str_eq(words, expected);
-    int32_t *ids = memory_take(split->count, sizeof *ids, "a test");
+    int32_t *ids = memory_new(split->count, sizeof *ids, "a test");
     tokens_read(split->ids, 0, split->count, ids);
     uint32_t crc = (uint32_t)crc32(0, (const Bytef *)ids, (uInt)(split->count * sizeof *ids));
     ck_assert_uint_eq(split->crc, crc);
@@ -240,7 +240,7 @@ TEST(carriage_returns_alone_end_no_line)
 TEST(endless_words_are_refused_with_a_reason)
 {
     enum { LENGTH = 4000000 };
-    char *text = memory_take(LENGTH + 16, 1, "a test"), *path;
+    char *text = memory_new(LENGTH + 16, 1, "a test"), *path;
     memset(text, 'x', LENGTH);
     strcpy(text + LENGTH, "\nb\nc\n");
     path = scratch_put("endless", text);
@@ -284,7 +284,7 @@ TEST(loading_a_large_text_is_announced)
     options.max_input_mb = 30;
     options.tokenizer = TOKENIZER_BYTE;
     options.tell = record_message;
-    char *text = memory_take(SIZE + 1, 1, "a test");
+    char *text = memory_new(SIZE + 1, 1, "a test");
     for (size_t i = 0; i < SIZE; i++)
         text[i] = i % 50 == 49 ? '\n' : 'x';
     char *path = scratch_path("large.txt"), *small = scratch_put("small.txt", "a\nb\nc\nd\n");
@@ -315,7 +315,7 @@ TEST(bits_per_byte_do_not_depend_on_the_tokens)
 TEST(vocabularies_may_be_large)
 {
     enum { LINES = 700, WORDS_OF_LINE = 100, WORDS = LINES * WORDS_OF_LINE, WORD = 16 };
-    char *text = memory_take(WORDS, WORD, "a test"), *end = text, *path;
+    char *text = memory_new(WORDS, WORD, "a test"), *end = text, *path;
     for (int i = 0; i < WORDS; i++)
         end += sprintf(end, "w%d%s", i, i % WORDS_OF_LINE == WORDS_OF_LINE - 1 ? "\n" : " ");
     strcpy(end, "w1 w69999\nw2\n");

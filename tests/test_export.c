@@ -566,7 +566,7 @@ static void expect_logits(const Model *model, const int32_t *ids, size_t count,
     for (size_t i = 0; i < model->config.vocabulary; i++) {
         double expected = 0;
         for (size_t k = 0; k < width; k++)
-            expected += (double)last[k] * (double)model->at.wte[i * width + k];
+            expected += (double)last[k] * (double)model->params.wte[i * width + k];
         ck_assert_double_eq_tol(json_real_value(json_array_get(logits, i)), expected, 1e-5);
     }
     pass_free(&pass);

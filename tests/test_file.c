@@ -116,7 +116,7 @@ TEST(full_disk_keeps_the_old_file)
     char *path = scratch_path("file");
     Error error;
     ck_assert(file_replace_text(path, "old", &error));
-    char *text = memory_take(5001, 1, "a test");
+    char *text = memory_new(5001, 1, "a test");
     memset(text, 'x', 5000);
     ck_assert(!replace_within(1000, path, text, &error));
     support_check_error(&error, path, "cannot write");

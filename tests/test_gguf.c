@@ -129,7 +129,7 @@ static void check_file(const char *settings, const char *architecture, size_t te
     }
     const float *tokens = (const float *)(bytes.data + check_tensors(&bytes, tensors));
     for (size_t i = 0; i < content_config.vocabulary * content_config.dim; i++)
-        ck_assert(tokens[i] == (float)loaded.model.at.wte[i]);
+        ck_assert(tokens[i] == (float)loaded.model.params.wte[i]);
     ck_assert(!export_gguf(&loaded, path, &said, &error));
     support_check_error(&error, path, "there is a file already");
     free(bytes.data);

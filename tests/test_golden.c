@@ -42,7 +42,7 @@ static void start_weights(const ParamRow *row, size_t index, real *base)
 {
     for (size_t i = 0; i < row->count; i++) {
         int pattern = (int)((7 * i * i + 37 * i + 23 * index) % 101) - 50;
-        base[row->offset + i] = (real)pattern / 128 + row->start;
+        base[row->offset + i] = (real)pattern / 128 + row->init_mean;
     }
 }
 
@@ -112,14 +112,14 @@ static void check_case(FILE *file, const char *name, ModelConfig config)
 {
     Rig rig;
     start(&rig, config);
-    const real *weight = config.tied ? rig.model.at.wte : rig.model.at.head_weight;
+    const real *weight = config.tied ? rig.model.params.wte : rig.model.params.head_weight;
     const real *u = pass_forward(&rig.pass, rig.inputs, NULL);
     real logits[BATCH * VOCABULARY];
-    real *m = memory_take(rig.model.table.total, sizeof *m, "a test");
-    real *v = memory_take(rig.model.table.total, sizeof *v, "a test");
+    real *m = memory_new(rig.model.table.total, sizeof *m, "a test");
+    real *v = memory_new(rig.model.table.total, sizeof *v, "a test");
     for (size_t text = 0; text < BATCH; text++)
         head_logits(logits + text * VOCABULARY, u + ((text + 1) * LENGTH - 1) * config.dim,
-                    weight, rig.model.at.head_bias,
+                    weight, rig.model.params.head_bias,
                     (HeadSizes){.rows = 1, .width = config.dim, .vocabulary = VOCABULARY});
     check_record(file, name, "logits", "last", logits, BATCH * VOCABULARY, NEAR);
     real loss = (real)rig_gradients(&rig);

@@ -25,7 +25,7 @@ static void put_halves(const char *type, const uint16_t *halves, size_t count)
         count * sizeof *halves);
     uint64_t length = strlen(header);
     size_t size = sizeof length + length + count * sizeof *halves;
-    char *bytes = memory_take(size, 1, "a test");
+    char *bytes = memory_new(size, 1, "a test");
     memcpy(bytes, &length, sizeof length);
     memcpy(bytes + sizeof length, header, length);
     memcpy(bytes + sizeof length + length, halves, count * sizeof *halves);
@@ -145,13 +145,13 @@ static size_t count_of(const FamilyTensor *tensor)
 /* Moves all values of a row there and back. */
 static void check_moves(const FamilyTensor *tensors, size_t count, const ParamRow *row)
 {
-    real *linnet = memory_take(row->count, sizeof *linnet, "a test"),
-         *back = memory_take(row->count, sizeof *back, "a test");
+    real *linnet = memory_new(row->count, sizeof *linnet, "a test"),
+         *back = memory_new(row->count, sizeof *back, "a test");
     size_t moved = 0;
     for (size_t i = 0; i < row->count; i++)
         linnet[i] = (real)(i + 1);
     for (size_t part = 0; part < count; part++) {
-        real *foreign = memory_take(count_of(&tensors[part]), sizeof *foreign, "a test");
+        real *foreign = memory_new(count_of(&tensors[part]), sizeof *foreign, "a test");
         family_write(&tensors[part], linnet, foreign);
         family_read(&tensors[part], back, foreign);
         moved += count_of(&tensors[part]);

@@ -62,7 +62,7 @@ static void rig_make(Rig *rig, ModelConfig config)
     pass_allocate(&rig->pass, "a test");
     draw_tokens(rig->tokens);
     pass_forward(&rig->pass, rig->tokens, NULL);
-    rig->weights = memory_take(HEADS * LENGTH * LENGTH, sizeof *rig->weights, "a test");
+    rig->weights = memory_new(HEADS * LENGTH * LENGTH, sizeof *rig->weights, "a test");
 }
 
 static void rig_free(Rig *rig)
@@ -98,7 +98,7 @@ static void run_again(const Rig *rig, size_t layer, const AttentionKind *kind)
     AttentionBatch batch = {.qkv = a->qkv,
                             .gates = a->gates,
                             .rates = a->rates,
-                            .params = pass->model->at.h[layer].kind_params,
+                            .params = pass->model->params.h[layer].kind_params,
                             .out = a->mixed,
                             .saved = a->saved,
                             .scratch = pass->scratch};
@@ -135,7 +135,7 @@ static void check_products(const Rig *rig, size_t layer, const AttentionKind *ki
  * 1. */
 static void check_rows(const Rig *rig, const AttentionKind *kind)
 {
-    bool whole = kind->normalised && !(rig->pass.act.layer[0].angles && kind->turns_itself);
+    bool whole = kind->normalised && !(rig->pass.act.layer[0].angles && kind->applies_rope);
     for (size_t row = 0; row < HEADS * LENGTH; row++) {
         const real *weights = row_of(rig, row / LENGTH, row % LENGTH);
         double sum = 0;

@@ -77,8 +77,8 @@ TEST(adamw_matches_its_formula)
  * X^T. */
 static void slow_iteration(double *x, size_t rows, size_t columns)
 {
-    double *a = memory_take(rows * rows, sizeof *a, "a test");
-    double *next = memory_take(rows * columns, sizeof *next, "a test");
+    double *a = memory_new(rows * rows, sizeof *a, "a test");
+    double *next = memory_new(rows * columns, sizeof *next, "a test");
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < rows; j++)
             for (size_t k = 0; k < columns; k++)
@@ -100,7 +100,7 @@ static void slow_iteration(double *x, size_t rows, size_t columns)
  * G. */
 static double *slow_direction(const real *g, size_t rows, size_t columns, size_t stride)
 {
-    double *x = memory_take(rows * columns, sizeof *x, "a test"), squares = 0;
+    double *x = memory_new(rows * columns, sizeof *x, "a test"), squares = 0;
     for (size_t i = 0; i < rows * columns; i++) {
         x[i] = (double)g[i / columns * stride + i % columns];
         squares += x[i] * x[i];
@@ -118,8 +118,8 @@ static void check_muon(size_t rows, size_t columns, size_t stride)
 {
     const double rate = 0.01, decay = 0.5, momentum = 0.9;
     size_t all = rows * stride;
-    real *w = memory_take(3 * all, sizeof *w, "a test"), *m = w + all, *g = m + all;
-    real *scratch = memory_take(muon_scratch_reals(rows, columns), sizeof *scratch, "a test");
+    real *w = memory_new(3 * all, sizeof *w, "a test"), *m = w + all, *g = m + all;
+    real *scratch = memory_new(muon_scratch_reals(rows, columns), sizeof *scratch, "a test");
     for (size_t i = 0; i < all; i++) {
         w[i] = 1;
         g[i] = (real)random_normal(random_key(5, RANDOM_TEST, rows), i) *
@@ -267,7 +267,7 @@ typedef struct HeadRig {
 /* Whole numbers from -reach to reach. */
 static real *draw_whole(size_t count, double reach, uint64_t stream)
 {
-    real *drawn = memory_take(count, sizeof *drawn, "a test");
+    real *drawn = memory_new(count, sizeof *drawn, "a test");
     for (size_t i = 0; i < count; i++)
         drawn[i] = (real)round(reach *
                                (2 * random_uniform(random_key(9, RANDOM_TEST, stream), i) - 1));
@@ -287,16 +287,16 @@ static void head_rig_make(HeadRig *rig, HeadSizes sizes, double reach, HeadTeach
     rig->teacher.x = draw_whole(sizes.rows * teacher.width, 2, 2);
     rig->teacher.w = draw_whole(sizes.vocabulary * teacher.width, 2, 3);
     rig->teacher.b = draw_whole(sizes.vocabulary, 3, 4);
-    rig->x = memory_take(xs, sizeof *rig->x, "a test");
-    rig->dx = memory_take(xs, sizeof *rig->dx, "a test");
-    rig->w = memory_take(ws, sizeof *rig->w, "a test");
-    rig->dw = memory_take(ws, sizeof *rig->dw, "a test");
-    rig->b = memory_take(sizes.vocabulary, sizeof *rig->b, "a test");
-    rig->db = memory_take(sizes.vocabulary, sizeof *rig->db, "a test");
-    rig->loss = memory_take(sizes.rows, sizeof *rig->loss, "a test");
-    rig->scratch = memory_take(head_scratch_reals(sizes, teacher.width), sizeof *rig->scratch,
-                               "a test");
-    rig->targets = memory_take(sizes.rows, sizeof *rig->targets, "a test");
+    rig->x = memory_new(xs, sizeof *rig->x, "a test");
+    rig->dx = memory_new(xs, sizeof *rig->dx, "a test");
+    rig->w = memory_new(ws, sizeof *rig->w, "a test");
+    rig->dw = memory_new(ws, sizeof *rig->dw, "a test");
+    rig->b = memory_new(sizes.vocabulary, sizeof *rig->b, "a test");
+    rig->db = memory_new(sizes.vocabulary, sizeof *rig->db, "a test");
+    rig->loss = memory_new(sizes.rows, sizeof *rig->loss, "a test");
+    rig->scratch = memory_new(head_scratch_reals(sizes, teacher.width), sizeof *rig->scratch,
+                              "a test");
+    rig->targets = memory_new(sizes.rows, sizeof *rig->targets, "a test");
     RandomKey key = random_key(9, RANDOM_TEST, 0);
     for (size_t i = 0; i < xs; i++)
         rig->x[i] = (real)round(reach * (2 * random_uniform(key, i) - 1));
@@ -373,9 +373,9 @@ static void check_taught_head(HeadSizes sizes, double reach, bool with_bias,
     size_t right = 0, expected = 0;
     double sum = head_gradients(rig.loss, rig.dx, rig.dw, with_bias ? rig.db : NULL, rig.x,
                                 rig.w, b, rig.targets, teacher_of(&rig), sizes, rig.scratch);
-    long double *z = memory_take(sizes.vocabulary, sizeof *z, "a test");
-    long double *q = memory_take(sizes.vocabulary, sizeof *q, "a test");
-    double *db = memory_take(sizes.vocabulary, sizeof *db, "a test");
+    long double *z = memory_new(sizes.vocabulary, sizeof *z, "a test");
+    long double *q = memory_new(sizes.vocabulary, sizeof *q, "a test");
+    double *db = memory_new(sizes.vocabulary, sizeof *db, "a test");
     for (size_t row = 0; row < sizes.rows; row++) {
         int32_t target = rig.targets[row];
         long double lse = slow_logits(z, rig.x + row * sizes.width, rig.w, b, sizes.width,
@@ -454,12 +454,12 @@ static void check_stored(HeadSizes sizes, size_t listed, real share)
     HeadRig rig;
     head_rig_make(&rig, sizes, 2, (HeadTeacher){0});
     RandomKey key = random_key(9, RANDOM_TEST, 2);
-    uint16_t *numbers = memory_take(sizes.rows * 2 * listed, sizeof *numbers, "a test");
-    const uint16_t **records = memory_take(sizes.rows, sizeof *records, "a test");
-    real *unigram = memory_take(sizes.vocabulary, sizeof *unigram, "a test");
-    long double *z = memory_take(sizes.vocabulary, sizeof *z, "a test");
-    double *q = memory_take(sizes.vocabulary, sizeof *q, "a test");
-    double *db = memory_take(sizes.vocabulary, sizeof *db, "a test");
+    uint16_t *numbers = memory_new(sizes.rows * 2 * listed, sizeof *numbers, "a test");
+    const uint16_t **records = memory_new(sizes.rows, sizeof *records, "a test");
+    real *unigram = memory_new(sizes.vocabulary, sizeof *unigram, "a test");
+    long double *z = memory_new(sizes.vocabulary, sizeof *z, "a test");
+    double *q = memory_new(sizes.vocabulary, sizeof *q, "a test");
+    double *db = memory_new(sizes.vocabulary, sizeof *db, "a test");
     for (size_t v = 0; v < sizes.vocabulary; v++)
         unigram[v] = 2 * (real)(v + 1) / (real)(sizes.vocabulary * (sizes.vocabulary + 1));
     for (size_t row = 0; row < sizes.rows; row++) {

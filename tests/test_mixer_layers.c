@@ -19,7 +19,7 @@ static const double near = 100 * REAL_EPSILON;
 
 static real *draw(size_t count, uint64_t seed)
 {
-    real *x = memory_take(count, sizeof *x, "a test");
+    real *x = memory_new(count, sizeof *x, "a test");
     for (size_t i = 0; i < count; i++)
         x[i] = (real)random_normal(random_key(seed, RANDOM_TEST, 0), i);
     return x;
@@ -27,7 +27,7 @@ static real *draw(size_t count, uint64_t seed)
 
 static real *blank(size_t count)
 {
-    real *x = memory_take(count, sizeof *x, "a test");
+    real *x = memory_new(count, sizeof *x, "a test");
     for (size_t i = 0; i < count; i++)
         x[i] = (real)NAN;
     return x;
@@ -115,7 +115,7 @@ static void in_parts(const Convolution *c, size_t most, real *y, real *state)
 {
     const size_t length = c->sizes.length, channels = c->sizes.channels;
     ConvolutionSizes sizes = c->sizes;
-    real *part_x = memory_take(sizes.batch * most * channels, sizeof(real), "a test");
+    real *part_x = memory_new(sizes.batch * most * channels, sizeof(real), "a test");
     real *part_y = blank(sizes.batch * most * channels);
     for (size_t start = 0; start < length; start += most) {
         sizes.length = length - start < most ? length - start : most;
@@ -136,8 +136,8 @@ TEST(a_carried_state_is_exact_to_the_bit)
         for (size_t most = 1; most <= 6; most += most == 4 ? 2 : 1) {
             Convolution c = convolution_make(shapes[s]);
             real *y = blank(c.all);
-            real *state = memory_take(c.sizes.batch * (c.sizes.taps - 1) * c.sizes.channels,
-                                      sizeof(real), "");
+            real *state = memory_new(c.sizes.batch * (c.sizes.taps - 1) * c.sizes.channels,
+                                     sizeof(real), "");
             convolution_forward(c.y, c.x, c.w, c.b, c.sizes, NULL);
             in_parts(&c, most, y, state);
             ck_assert(memcmp(y, c.y, c.all * sizeof(real)) == 0);
@@ -455,7 +455,7 @@ static void check_headnorm_gradients(Headnorm *h)
         h->d.bias[i] = 1;
     headnorm_back(h);
     for (size_t v = 0; v < COUNT(variables); v++)
-        if (variables[v].at)
+        if (variables[v].value)
             check_slopes(&variables[v], headnorm_loss, h, "norm and gate");
 }
 

@@ -75,8 +75,8 @@ TEST(gradients_match_central_differences)
 static double mismatch_at(void *of)
 {
     Rig *rig = of;
-    return objective_match(&rig->pass, rig->teacher, &rig->gradients, rig->inputs,
-                           rig->targets);
+    return objective_transfer_attention(&rig->pass, rig->teacher, &rig->gradients, rig->inputs,
+                                        rig->targets);
 }
 
 /* Every kind learns to do what a softmax of the same shape does. Values of the first layer are
@@ -137,7 +137,7 @@ TEST(gradients_match_with_all_regularisation)
     }
 }
 
-/* QK-norm, value residual and head gate for every kind. */
+/* QK-norm, value residual and head gate for every kind; and without its norm and gate. */
 TEST(gradients_match_with_optional_parts)
 {
     for (size_t kind = 0; attention_find(kind); kind++)
@@ -150,6 +150,7 @@ TEST(gradients_match_with_optional_parts)
             config.value_residual = bits & 2;
             config.head_gate = bits != 2;
             config.head_norm = bits == 3 ? TRISTATE_NO : TRISTATE_AUTO;
+            config.gate = bits >= 2 ? TRISTATE_NO : TRISTATE_AUTO;
             check_gradients(config, 2);
         }
 }
@@ -196,10 +197,10 @@ static real *all_logits(Rig *rig)
 {
     const ModelConfig *config = &rig->model.config;
     const real *u = pass_forward(&rig->pass, rig->inputs, NULL);
-    real *logits = memory_take(rig->pass.rows * config->vocabulary, sizeof *logits, "a test");
+    real *logits = memory_new(rig->pass.rows * config->vocabulary, sizeof *logits, "a test");
     HeadSizes sizes = {rig->pass.rows, config->dim, config->vocabulary,
                        (real)config->logit_cap};
-    head_logits(logits, u, rig->model.at.wte, NULL, sizes);
+    head_logits(logits, u, rig->model.params.wte, NULL, sizes);
     return logits;
 }
 
@@ -297,7 +298,7 @@ TEST(threads_give_identical_bits)
             double loss = rig_gradients(&rig);
             size_t size = rig.model.table.total * sizeof(real);
             if (!first) {
-                first = memcpy(memory_take(size, 1, "a test"), rig.gradient_base, size);
+                first = memcpy(memory_new(size, 1, "a test"), rig.gradient_base, size);
                 first_loss = loss;
             }
             ck_assert(loss == first_loss);
@@ -334,11 +335,11 @@ static real *state_with(ModelConfig config, bool attention, bool mlp)
     Rig rig;
     rig_make(&rig, config, 1, 0.3);
     if (!attention)
-        silence(&rig.model.at.h[0].attn_proj, config.dim, config.dim);
+        silence(&rig.model.params.h[0].attn_proj, config.dim, config.dim);
     if (!mlp)
-        silence(&rig.model.at.h[0].mlp_proj, config.ffn, config.dim);
+        silence(&rig.model.params.h[0].mlp_proj, config.ffn, config.dim);
     size_t reals = rig.pass.rows * config.dim;
-    real *state = memory_take(reals, sizeof *state, "a test");
+    real *state = memory_new(reals, sizeof *state, "a test");
     pass_forward(&rig.pass, rig.inputs, NULL);
     memcpy(state, rig.pass.act.residual[2], reals * sizeof *state);
     rig_free(&rig);
@@ -405,8 +406,8 @@ TEST(model_overfits_one_batch)
         Rig rig;
         rig_make(&rig, config, 4, 0);
         size_t total = rig.model.table.total;
-        real *m = memory_take(total, sizeof *m, "a test");
-        real *v = memory_take(total, sizeof *v, "a test");
+        real *m = memory_new(total, sizeof *m, "a test");
+        real *v = memory_new(total, sizeof *v, "a test");
         double loss = INFINITY;
         for (uint64_t t = 1; t <= 600 && !(loss < 0.05); t++) {
             loss = rig_gradients(&rig) / (double)rig.pass.rows;

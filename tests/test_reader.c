@@ -70,7 +70,7 @@ TEST(reader_reads_plain_files)
 TEST(reader_unpacks_members_once)
 {
     enum { LARGE = 300000 };
-    char *large = memory_take(LARGE, 1, "a text"), *packed = NULL;
+    char *large = memory_new(LARGE, 1, "a text"), *packed = NULL;
     size_t size = 0, first;
     for (size_t i = 0; i < LARGE; i++)
         large[i] = (char)(i * i >> 7);
@@ -108,7 +108,7 @@ TEST(reader_refuses_every_truncation)
     }
     /* Zeros that exactly fill the output buffer when the input ends. */
     enum { ROOM = 1 << 16, TAIL = 16 };
-    char *zeros = memory_take(ROOM, 1, "zeros");
+    char *zeros = memory_new(ROOM, 1, "zeros");
     size = 0;
     scratch_pack(&packed, &size, zeros, ROOM);
     for (size_t missing = 1; missing <= TAIL; missing++)
@@ -131,14 +131,14 @@ TEST(reader_refuses_damage)
     }
     static const char *const tails[] = {"garbage", "\x1f", "\x1f\x8b", "\n"};
     for (size_t i = 0; i < COUNT(tails); i++) {
-        char *whole = memory_take(size + strlen(tails[i]), 1, "a file");
+        char *whole = memory_new(size + strlen(tails[i]), 1, "a file");
         memcpy(whole, packed, size);
         memcpy(whole + size, tails[i], strlen(tails[i]));
         expect_refused_file("tail.gz", whole, size + strlen(tails[i]), MOST_MB,
                             i == 2 ? "breaks off" : "not gzip");
         free(whole);
     }
-    char *zero = memory_take(size + 1, 1, "a file"); /* padding is garbage, too */
+    char *zero = memory_new(size + 1, 1, "a file"); /* padding is garbage, too */
     memcpy(zero, packed, size);
     expect_refused_file("padded.gz", zero, size + 1, MOST_MB, "not gzip");
     free(zero);
@@ -148,7 +148,7 @@ TEST(reader_refuses_damage)
 TEST(reader_stops_at_the_cap)
 {
     enum { MB = 1000000 };
-    char *zeros = memory_take(MB + 1, 1, "zeros"), *packed = NULL;
+    char *zeros = memory_new(MB + 1, 1, "zeros"), *packed = NULL;
     size_t size = 0;
     expect_file("exact", zeros, MB, 1, zeros, MB);
     expect_refused_file("above", zeros, MB + 1, 1, "more than 1 MB; raise --more-mb");
@@ -299,8 +299,8 @@ TEST(texts_are_decoded_across_buffers)
 {
     enum { PATTERNS = 50000, SHIFTS = 8 };
     static const char narrow[] = "a\xE4\xB8\xAD\r\n", wide[] = "a\0\x2d\x4e\r\0\n\0";
-    char *text = memory_take(PATTERNS, 8, "a test"),
-         *expected = memory_take(PATTERNS, 8, "a test");
+    char *text = memory_new(PATTERNS, 8, "a test"),
+         *expected = memory_new(PATTERNS, 8, "a test");
     for (size_t shift = 0; shift < SHIFTS; shift++) {
         char *to = text, *as = expected;
         memset(to, 'x', shift);

@@ -172,7 +172,7 @@ TEST(impossible_header_lengths_are_refused)
     tensor_put_length(100000000, "{", 1, 0);
     ck_assert_int_eq(truncate(tensor_path, 8 + 100000000), 0);
     tensor_refused("100 MB of header", "not a safetensors file");
-    char *large = memory_take(1000000, 1, "a test");
+    char *large = memory_new(1000000, 1, "a test");
     memset(large, '[', 1000000);
     tensor_put_length(1000000, large, 1000000, 0);
     tensor_refused("a million brackets", "byte 16: the header has too many brackets");
@@ -190,7 +190,7 @@ TEST(impossible_header_lengths_are_refused)
 TEST(too_many_tensors_are_refused)
 {
     const size_t widest = 96;
-    char *header = memory_take(SAFETENSORS_MOST_TENSORS + 1, widest, "a test");
+    char *header = memory_new(SAFETENSORS_MOST_TENSORS + 1, widest, "a test");
     char *end = header, *last = header;
     for (size_t i = 0; i <= SAFETENSORS_MOST_TENSORS; i++) {
         const char *entry = "%s\"%zx\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}";
@@ -224,8 +224,8 @@ static double peak_megabytes(void)
 static char *repeat(const char *start, const char *piece, const char *end, size_t bytes)
 {
     enum { NUMBER = 8 };
-    char *header = memory_take(bytes + strlen(start) + strlen(end) + strlen(piece) + NUMBER, 1,
-                               "a test"),
+    char *header = memory_new(bytes + strlen(start) + strlen(end) + strlen(piece) + NUMBER, 1,
+                              "a test"),
          *next = header + sprintf(header, "%s", start);
     for (unsigned i = 0; (size_t)(next - header) < bytes; i++)
         next += sprintf(next, piece, i); /* NOLINT: the pieces stand below */

@@ -116,7 +116,7 @@ TEST(invalid_tensors_are_not_saved)
     not_saved(tensor_samples, 1, &(MetadataPair){"format", "tf"}, "duplicate object key");
     not_saved(tensor_samples, 1, &(MetadataPair){"path", "\xff"}, "unable to decode byte 0xff");
     size_t long_size = SAFETENSORS_MOST_HEADER;
-    char *long_text = memory_take(long_size + 1, 1, "a test");
+    char *long_text = memory_new(long_size + 1, 1, "a test");
     memset(long_text, 'x', long_size);
     not_saved(tensor_samples, 1, &(MetadataPair){"vocab", long_text}, "more than the limit");
     free(long_text);

@@ -94,8 +94,8 @@ static void compare_rows(void *context, Pass *pass)
     HeadSizes sizes = {pass->rows, WIDTH, WORDS, (real)model->config.logit_cap};
     const real *u = pass_forward(&whole->again, inputs, NULL);
     size_t right;
-    head_loss(&right, whole->losses, u, model->at.wte, model->at.head_bias, targets, sizes,
-              whole->scratch);
+    head_loss(&right, whole->losses, u, model->params.wte, model->params.head_bias, targets,
+              sizes, whole->scratch);
     size_t next = 0;
     for (size_t row = 0; row < pass->rows; row++) {
         if (targets[row] < 0)
@@ -123,8 +123,8 @@ TEST(the_head_sees_only_rows_with_targets)
             HeadSizes sizes = {batch * WINDOW, WIDTH, WORDS, 0};
             Whole whole = {
                 .scorer = &rig.scorer,
-                .scratch = memory_take(head_scratch_reals(sizes, 0), sizeof(real), "a test"),
-                .losses = memory_take(sizes.rows, sizeof(real), "a test")};
+                .scratch = memory_new(head_scratch_reals(sizes, 0), sizeof(real), "a test"),
+                .losses = memory_new(sizes.rows, sizeof(real), "a test")};
             pass_make(&whole.again, &rig.small.model, batch, WINDOW, PASS_EVALUATE);
             pass_allocate(&whole.again, "a test");
             ScoreListener listener = {compare_rows, &whole};
@@ -152,7 +152,8 @@ static void sum_slowly(void *context, Pass *pass)
     for (size_t n = 0; n < scored->count; n++) {
         real logits[WORDS];
         double sum = 0;
-        head_logits(logits, scored->u + n * WIDTH, model->at.wte, model->at.head_bias, sizes);
+        head_logits(logits, scored->u + n * WIDTH, model->params.wte, model->params.head_bias,
+                    sizes);
         for (size_t i = 0; i < WORDS; i++)
             sum += exp((double)logits[i] / slow->temperature);
         slow->nats += log(sum) - (double)logits[scored->targets[n]] / slow->temperature;
@@ -235,7 +236,7 @@ TEST(the_temperature_search_ends_for_certain_text)
     write_text(&rig.small.model, 0);
     double coldest = temperature_tune(&rig.scorer, &text);
     ck_assert(coldest > 0.04 && coldest < 0.07);
-    rig.small.model.at.wte[0] = (real)NAN;
+    rig.small.model.params.wte[0] = (real)NAN;
     ck_assert_double_eq(temperature_tune(&rig.scorer, &text), 1);
     rig_free(&rig);
 }
@@ -396,7 +397,7 @@ TEST(dynamic_evaluation_restores_the_model)
     SmallModel given;
     small_model_make(&given, small, 0.3);
     size_t size = given.model.table.total * sizeof(real);
-    real *before = memory_take(given.model.table.total, sizeof(real), "a test");
+    real *before = memory_new(given.model.table.total, sizeof(real), "a test");
     memcpy(before, given.model.base, size);
     for (size_t i = 0; i < TEXT; i++)
         ids[i] = (int32_t)(i % 4);
@@ -427,7 +428,7 @@ static void slow_make(SlowLearner *slow, ModelConfig config)
     small_model_make(&slow->small, config, 0.3);
     size_t weights = slow->small.model.table.total;
     pass_make(&slow->pass, &slow->small.model, 1, WINDOW, PASS_TRAIN);
-    slow->gradients.h = memory_take(config.layers, sizeof *slow->gradients.h, "a test");
+    slow->gradients.h = memory_new(config.layers, sizeof *slow->gradients.h, "a test");
     for (int measured = 0; measured < 2; measured++) {
         slow->gradient = arena_reals(&slow->arena, weights);
         pass_layout(&slow->pass, &slow->arena);
@@ -435,8 +436,8 @@ static void slow_make(SlowLearner *slow, ModelConfig config)
             arena_allocate(&slow->arena, "a test");
     }
     params_bind(&slow->gradients, &slow->small.model.config, slow->gradient);
-    slow->usual = memory_take(weights, sizeof *slow->usual, "a test");
-    slow->trained = memory_take(weights, sizeof *slow->trained, "a test");
+    slow->usual = memory_new(weights, sizeof *slow->usual, "a test");
+    slow->trained = memory_new(weights, sizeof *slow->trained, "a test");
     for (size_t i = 0; i < weights; i++)
         slow->trained[i] = (double)slow->small.model.base[i];
 }
@@ -681,7 +682,7 @@ TEST(soft_targets_of_a_long_text_take_no_memory)
     Softener softener;
     const size_t count = TEXT * REPEATS;
     const CorpusSplit endless = {
-        .ids = {memory_take(count, 1, "a text"), 1, 0}, .count = count, .crc = 7};
+        .ids = {memory_new(count, 1, "a text"), 1, 0}, .count = count, .crc = 7};
     char *path = scratch_path("soft");
     Rig rig;
     rig_make(&rig, small, WINDOW, TEXT);

@@ -55,8 +55,8 @@ TEST(backward_is_deterministic)
         pass_make(&pass, &small.model, 2, config.context, PASS_TRAIN);
         pass_allocate(&pass, "a test");
         size_t total = small.model.table.total;
-        real *first = memory_take(2 * total, sizeof *first, "a test"), *second = first + total;
-        Params at = {.h = memory_take(config.layers, sizeof *at.h, "a test")};
+        real *first = memory_new(2 * total, sizeof *first, "a test"), *second = first + total;
+        Params at = {.h = memory_new(config.layers, sizeof *at.h, "a test")};
         params_bind(&at, &small.model.config, first);
         double loss = take_gradients(&pass, &at, first, total);
         params_bind(&at, &small.model.config, second);
@@ -143,7 +143,7 @@ static void clipped_make(Clipped *c)
 {
     small_model_make(&c->small, tiny, 0.3);
     size_t total = c->small.model.table.total;
-    c->m = memory_take(3 * total, sizeof *c->m, "a test");
+    c->m = memory_new(3 * total, sizeof *c->m, "a test");
     c->v = c->m + total;
     c->gradient = c->v + total;
 }
@@ -198,11 +198,11 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
 {
     Model *model = &c->small.model;
     size_t pieces[9], bounds[9], optimizer = update->optimizer;
-    real *scratch = memory_take(update_scratch_reals(model, optimizer) + 1, sizeof *scratch,
-                                "a test");
+    real *scratch = memory_new(update_scratch_reals(model, optimizer) + 1, sizeof *scratch,
+                               "a test");
     update_slices(model, optimizer, 1, pieces, bounds);
     const size_t all = pieces[1];
-    double *sums = memory_take(all, sizeof *sums, "a test");
+    double *sums = memory_new(all, sizeof *sums, "a test");
     update_slices(model, optimizer, count, pieces, bounds);
     ck_assert(pieces[0] == 0 && bounds[0] == 0);
     ck_assert_uint_eq(pieces[count], all);
@@ -214,7 +214,7 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
     }
     double norm = update_gradient_norm(sums, pieces[count], 25);
     for (size_t i = 0; i < count; i++) {
-        real *before = memory_take(model->table.total, sizeof *before, "a test");
+        real *before = memory_new(model->table.total, sizeof *before, "a test");
         memcpy(before, model->base, model->table.total * sizeof *before);
         update_apply(model, c->m, c->v, c->gradient, update,
                      (UpdateSlice){bounds[i], bounds[i + 1]}, 1, norm, 25, scratch);
@@ -269,7 +269,7 @@ TEST(frozen_tensors_stay_and_do_not_count)
         clipped_make(&whole);
         clipped_make(&part);
         ParamTable *table = &part.small.model.table;
-        bool *frozen = memory_take(table->count, sizeof *frozen, "a test");
+        bool *frozen = memory_new(table->count, sizeof *frozen, "a test");
         for (size_t i = 0; i < table->count; i++)
             frozen[i] = i % 3 != 1;
         table->frozen = frozen;

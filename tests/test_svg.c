@@ -97,7 +97,7 @@ TEST(gaps_and_extremes_stay_drawable)
 TEST(many_points_are_a_line_without_dots)
 {
     enum { COUNT = 100000 };
-    ChartPoint *points = memory_take(COUNT, sizeof *points, "a test");
+    ChartPoint *points = memory_new(COUNT, sizeof *points, "a test");
     for (size_t i = 0; i < COUNT; i++)
         points[i] = (ChartPoint){(double)i, sin((double)i / 1000)};
     const Line series[] = {{"many", points, COUNT}};
@@ -112,7 +112,7 @@ TEST(many_points_are_a_line_without_dots)
 TEST(thinned_lines_keep_their_extremes)
 {
     enum { COUNT = 100000 };
-    ChartPoint *points = memory_take(COUNT, sizeof *points, "a test");
+    ChartPoint *points = memory_new(COUNT, sizeof *points, "a test");
     for (size_t i = 0; i < COUNT; i++)
         points[i] = (ChartPoint){(double)i, 5};
     points[50010].y = 9;

@@ -27,10 +27,10 @@ static Line line_make(const char *name)
     Error error;
     ck_assert_msg(task_read(&line.task, name, &error), "%s", error.text);
     size_t length = line.task.length;
-    line.symbols = memory_take(length, sizeof *line.symbols, "a test");
-    line.ids = memory_take(length, sizeof *line.ids, "a test");
-    line.words = memory_take(length, sizeof *line.words, "a test");
-    line.answers = memory_take(length, sizeof *line.answers, "a test");
+    line.symbols = memory_new(length, sizeof *line.symbols, "a test");
+    line.ids = memory_new(length, sizeof *line.ids, "a test");
+    line.words = memory_new(length, sizeof *line.words, "a test");
+    line.answers = memory_new(length, sizeof *line.answers, "a test");
     return line;
 }
 
@@ -348,7 +348,7 @@ static bool is_right(const Rig *rig, const real *u, int32_t target)
 {
     real logits[16];
     const ModelConfig *config = &rig->model.config;
-    head_logits(logits, u, rig->model.at.wte, NULL,
+    head_logits(logits, u, rig->model.params.wte, NULL,
                 (HeadSizes){1, config->dim, config->vocabulary, 0});
     for (size_t v = 0; v < config->vocabulary; v++)
         if (logits[v] > logits[target])

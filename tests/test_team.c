@@ -202,7 +202,7 @@ typedef struct ProductRig {
 
 static real *random_reals(size_t count, uint64_t stream)
 {
-    real *reals = memory_take(count, sizeof *reals, "a test");
+    real *reals = memory_new(count, sizeof *reals, "a test");
     for (size_t i = 0; i < count; i++)
         reals[i] = (real)(2 * random_uniform(random_key(1, RANDOM_TEST, stream), i) - 1);
     return reals;
@@ -216,8 +216,8 @@ static void product_rig_make(ProductRig *rig, Shape shape, bool a_turned, bool b
     *rig = (ProductRig){.shape = shape, .c_stride = shape.n + 2};
     rig->a_memory = random_reals(a_rows * a_stride, 1);
     rig->b_memory = random_reals(b_rows * b_stride, 2);
-    rig->a = (Factor){.at = rig->a_memory, .stride = a_stride, .transposed = a_turned};
-    rig->b = (Factor){.at = rig->b_memory, .stride = b_stride, .transposed = b_turned};
+    rig->a = (Factor){.data = rig->a_memory, .stride = a_stride, .transposed = a_turned};
+    rig->b = (Factor){.data = rig->b_memory, .stride = b_stride, .transposed = b_turned};
     rig->c_size = shape.m * rig->c_stride;
     rig->c = random_reals(rig->c_size, 3);
     rig->start = random_reals(rig->c_size, 3);
@@ -233,8 +233,8 @@ static void product_rig_free(ProductRig *rig)
 
 static double at(Factor f, size_t row, size_t column)
 {
-    return (double)(f.transposed ? f.at[column * f.stride + row]
-                                 : f.at[row * f.stride + column]);
+    return (double)(f.transposed ? f.data[column * f.stride + row]
+                                 : f.data[row * f.stride + column]);
 }
 
 static void check_product_to(double epsilon, const ProductRig *rig, const real *c, double alpha,
@@ -283,10 +283,10 @@ TEST(team_products_are_bit_identical_for_any_team)
             ProductRig rig;
             product_rig_make(&rig, shapes[s], turned & 1, turned & 2);
             size_t bytes = rig.c_size * sizeof(real);
-            real *first = memory_take(bytes, 1, "a test");
+            real *first = memory_new(bytes, 1, "a test");
             size_t reals = gemm_workspace_reals(rig.shape.m, rig.shape.n, rig.shape.k,
                                                 turned & 2);
-            real *room = memory_take(reals + 1, sizeof *room, "a test");
+            real *room = memory_new(reals + 1, sizeof *room, "a test");
             for (size_t threads = 1; threads <= 4; threads++) {
                 team_start(threads);
                 memcpy(rig.c, rig.start, bytes);
@@ -322,7 +322,7 @@ static bool use_precision(GemmPrecision precision)
 static void multiply_weights(const ProductRig *rig, GemmInto into, size_t row, size_t rows)
 {
     Factor part = rig->a;
-    part.at += row * (part.transposed ? 1 : part.stride);
+    part.data += row * (part.transposed ? 1 : part.stride);
     gemm_weights(rows, rig->shape.n, rig->shape.k, part, rig->b, into,
                  rig->c + row * rig->c_stride, rig->c_stride);
 }
@@ -335,7 +335,7 @@ static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {32, 600, 300},
 static void check_product_of_weights(double epsilon, ProductRig *rig, GemmInto into)
 {
     size_t bytes = rig->c_size * sizeof(real);
-    real *whole = memory_take(bytes, 1, "a test");
+    real *whole = memory_new(bytes, 1, "a test");
     multiply_weights(rig, into, 0, rig->shape.m);
     check_product_to(epsilon, rig, rig->c, 1, into);
     memcpy(whole, rig->c, bytes);
@@ -399,7 +399,7 @@ static void check_workspace(ProductRig *rig, GemmPrecision precision)
     size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
     size_t bytes = rig->c_size * sizeof(real),
            reals = gemm_workspace_reals(m, n, k, rig->b.transposed);
-    real *alone = memory_take(bytes, 1, "a test"), *workspace = prepared_memory(reals);
+    real *alone = memory_new(bytes, 1, "a test"), *workspace = prepared_memory(reals);
     gemm_team(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride, (GemmExtra){0});
     memcpy(alone, rig->c, bytes);
     gemm_set_workspace(workspace, reals);
@@ -416,7 +416,7 @@ static void check_prepacked(ProductRig *rig, GemmPrecision precision)
     (void)precision;
     size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
     size_t bytes = rig->c_size * sizeof(real);
-    real *alone = memory_take(bytes, 1, "a test");
+    real *alone = memory_new(bytes, 1, "a test");
     gemm_weights(m, n, k, rig->a, rig->b, GEMM_ADD, rig->c, rig->c_stride);
     memcpy(alone, rig->c, bytes);
     real *a = prepared_memory(gemm_prepack_reals(GEMM_A, rig->a.transposed, m, k));
@@ -473,16 +473,18 @@ TEST(every_bf16_kernel_is_correct)
     ProductRig rig;
     product_rig_make(&rig, (Shape){BFLOAT_SQUARE, BFLOAT_SQUARE, DEPTH}, false, false);
     shorten_rig(&rig);
-    const BfloatMeans *kernel;
-    for (size_t i = 0; (kernel = bfloat_means(i / 2)); i++) {
+    const BfloatKernel *kernel;
+    for (size_t i = 0; (kernel = bfloat_kernel(i / 2)); i++) {
         BfloatParts parts = i % 2 ? BFLOAT_PAIR : BFLOAT_ONE;
         size_t band = BFLOAT_ONE_BAND(parts, DEPTH);
-        kernel->pack(a, parts, (BfloatSource){rig.a.at, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
-                    BFLOAT_LEFT);
-        kernel->pack(b, parts, (BfloatSource){rig.b.at, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
-                    BFLOAT_RIGHT);
+        kernel->pack(a, parts,
+                     (BfloatSource){rig.a.data, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
+                     BFLOAT_LEFT);
+        kernel->pack(b, parts,
+                     (BfloatSource){rig.b.data, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
+                     BFLOAT_RIGHT);
         kernel->multiply(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,
-                        rig.c_stride);
+                         rig.c_stride);
         check_product_to(0, &rig, rig.c, 1, GEMM_SET);
     }
     product_rig_free(&rig);
@@ -507,7 +509,7 @@ static void check_bias(ProductRig *rig, GemmPrecision precision)
     size_t m = rig->shape.m, n = rig->shape.n, k = rig->shape.k;
     real *bias = random_reals(n, 4);
     gemm_team(m, n, k, rig->a, rig->b, GEMM_SET, rig->c, rig->c_stride, (GemmExtra){0});
-    real *plain_product = memory_take(rig->c_size, sizeof *plain_product, "a test");
+    real *plain_product = memory_new(rig->c_size, sizeof *plain_product, "a test");
     memcpy(plain_product, rig->c, rig->c_size * sizeof *rig->c);
     gemm_team(m, n, k, rig->a, rig->b, GEMM_SET, rig->c, rig->c_stride,
               (GemmExtra){.bias = bias});
@@ -565,7 +567,7 @@ TEST(finish_sees_every_element_once)
         ProductRig rig;
         product_rig_make(&rig, shapes[s], false, false);
         size_t elements = rig.shape.m * rig.shape.n;
-        Finished finished = {&rig, memory_take(elements, 1, "a test")};
+        Finished finished = {&rig, memory_new(elements, 1, "a test")};
         gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
                   rig.c_stride, (GemmExtra){.finish = {mark, &finished}});
         for (size_t i = 0; i < elements; i++)
@@ -603,7 +605,7 @@ TEST(finish_sees_every_tile_of_a_transient_product)
     for (size_t s = 0; s < COUNT(shapes); s++) {
         ProductRig rig;
         product_rig_make(&rig, shapes[s], false, false);
-        Kept kept = {.rig = &rig, .c = memory_take(rig.c_size, sizeof(real), "a test")};
+        Kept kept = {.rig = &rig, .c = memory_new(rig.c_size, sizeof(real), "a test")};
         memcpy(kept.c, rig.start, rig.c_size * sizeof(real));
         gemm_team(rig.shape.m, rig.shape.n, rig.shape.k, rig.a, rig.b, GEMM_SET, rig.c,
                   rig.c_stride, (GemmExtra){.finish = {keep, &kept}, .transient = true});

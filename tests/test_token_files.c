@@ -28,7 +28,7 @@ static char *put_ids(const char *name, const int32_t *ids, size_t count, int32_t
 {
     unsigned width = magic == 20240801 ? 4 : 2;
     size_t header = magic ? TOKEN_HEADER * sizeof(int32_t) : 0;
-    char *bytes = memory_take(header + count * width, 1, "a test");
+    char *bytes = memory_new(header + count * width, 1, "a test");
     const int32_t numbers[] = {magic, version, said};
     if (magic)
         memcpy(bytes, numbers, sizeof numbers);
@@ -40,7 +40,7 @@ static char *put_ids(const char *name, const int32_t *ids, size_t count, int32_t
 
 static char *put_text(const char *name, const char *text)
 {
-    int32_t *ids = memory_take(strlen(text), sizeof *ids, "a test");
+    int32_t *ids = memory_new(strlen(text), sizeof *ids, "a test");
     for (size_t i = 0; text[i]; i++)
         ids[i] = (unsigned char)text[i];
     char *path = put_ids(name, ids, strlen(text), 0, 0, 0);
@@ -82,7 +82,7 @@ TEST(three_forms_are_read)
 TEST(broken_files_are_refused)
 {
     static const int32_t ids[] = {1, 2, 3, 4};
-    char *header = memory_take(TOKEN_HEADER, sizeof(int32_t), "a test");
+    char *header = memory_new(TOKEN_HEADER, sizeof(int32_t), "a test");
     const int32_t magic = 20240520;
     memcpy(header, &magic, sizeof magic);
     expect_refused(scratch_put("empty.bin", ""), "the file is empty");
@@ -238,7 +238,7 @@ static void expect_text(const CorpusSplit *split, const char *text)
 
 TEST(ids_alone_are_split)
 {
-    char *text = memory_take(101, 1, "a test");
+    char *text = memory_new(101, 1, "a test");
     memset(text, 'x', 100);
     memcpy(text + 90, "1234567890", 10);
     scratch_empty();
@@ -419,8 +419,8 @@ TEST(files_that_change_are_noticed)
                  {cut_little, "some.bin: became shorter while it was being read"},
                  {write_wild, "some.bin: changed while it was being read"},
                  {write_valid, "some.bin: changed while it was being read"}};
-    char *text = memory_take(LENGTH + 1, 1, "a test");
-    int32_t *ids = memory_take(LENGTH, sizeof *ids, "a test");
+    char *text = memory_new(LENGTH + 1, 1, "a test");
+    int32_t *ids = memory_new(LENGTH, sizeof *ids, "a test");
     memset(text, 'x', LENGTH);
     scratch_empty();
     scratch_put("vocabulary.txt", BYTE_FORM);

@@ -30,8 +30,7 @@ TEST(narrow_ids_are_read_as_they_were_written)
 {
     enum { IDS = 10000, STEP = 777 };
     static const size_t vocabularies[] = {2, 256, 257, 65536, 65537, INT32_MAX};
-    int32_t *ids = memory_take(IDS, sizeof *ids, "a test"),
-            *back = memory_take(IDS, 4, "a test");
+    int32_t *ids = memory_new(IDS, sizeof *ids, "a test"), *back = memory_new(IDS, 4, "a test");
     for (size_t v = 0; v < COUNT(vocabularies); v++) {
         TokenArray array = {.vocabulary = vocabularies[v]};
         for (size_t i = 0; i < IDS; i++)
@@ -166,7 +165,7 @@ TEST(pieces_have_the_ids_of_the_whole)
 TEST(a_text_without_white_space_is_one_piece)
 {
     enum { LENGTH = 3 << 20 };
-    char *text = memory_take(LENGTH + 7, 1, "a test");
+    char *text = memory_new(LENGTH + 7, 1, "a test");
     memset(text, 'x', LENGTH);
     strcpy(text + LENGTH, "\ny\nz\n");
     char *path = scratch_put("endless", text);

@@ -175,14 +175,14 @@ TEST(the_first_adamw_step_has_the_length_of_the_learning_rate)
           "optimizer = adamw\nzero-init = no\nweight-decay = 0.5\nembedding-decay = 0.2\n"
           "clip = 0\n");
     size_t total = trainer.model.table.total;
-    real *before = memory_take(total, sizeof *before, "a test");
+    real *before = memory_new(total, sizeof *before, "a test");
     memcpy(before, trainer.model.base, total * sizeof *before);
     go(&trainer, 1);
     for (size_t r = 0; r < trainer.model.table.count; r++) {
         const ParamRow *row = &trainer.model.table.rows[r];
         double longest = 0;
         for (size_t i = row->offset; i < row->offset + row->count; i++) {
-            double share = row->embeds ? 0.2 : row->decays ? 1 : 0;
+            double share = row->is_embedding ? 0.2 : row->has_weight_decay ? 1 : 0;
             double start = (double)before[i] * (1 - rate * decay * share);
             double length = fabs((double)trainer.model.base[i] - start);
             longest = length > longest ? length : longest;
@@ -319,7 +319,7 @@ TEST(a_unigram_start_has_the_unigram_loss)
     begin(&trainer, 0, "head-bias = unigram\n");
     const CorpusSplit *text = &trainer.corpus.train;
     size_t vocabulary = trainer.corpus.vocabulary.count;
-    double *seen = memory_take(vocabulary, sizeof *seen, "a test"), entropy = 0;
+    double *seen = memory_new(vocabulary, sizeof *seen, "a test"), entropy = 0;
     for (size_t i = 0; i < text->count; i++)
         seen[tokens_at(text->ids, i)]++;
     for (size_t i = 0; i < text->count; i++)
@@ -343,7 +343,7 @@ static void check_average(const char *kind, double (*kept)(double taken))
     begin(&averaging, 0, more);
     free(more);
     size_t total = plain.model.table.total;
-    double *expected = memory_take(total, sizeof *expected, "a test");
+    double *expected = memory_new(total, sizeof *expected, "a test");
     for (size_t step = 0; step < STEPS; step++) {
         go(&plain, 1);
         go(&averaging, 1);
@@ -404,9 +404,9 @@ TEST(the_optimizer_starts_anew_in_each_cycle)
     Trainer trainer;
     begin(&trainer, 0, more);
     go(&trainer, 12);
-    real before = trainer.model.at.ln_f.bias[0];
+    real before = trainer.model.params.ln_f.bias[0];
     go(&trainer, 1); /* the first step of AdamW is as long as the learning rate */
-    double moved = fabs((double)(trainer.model.at.ln_f.bias[0] - before));
+    double moved = fabs((double)(trainer.model.params.ln_f.bias[0] - before));
     ck_assert_double_eq_tol(moved, trainer.settings.train.length.lr, 1e-5);
     trainer_free(&trainer);
 }
@@ -419,7 +419,7 @@ TEST(cycles_average_the_weights_at_the_ends_of_their_falls)
     Trainer trainer;
     begin(&trainer, 0, "steps = 18\nwarmup = 0\ncycles = 3\n");
     size_t total = trainer.model.table.total, ends = 0;
-    double *sum = memory_take(total, sizeof *sum, "a test");
+    double *sum = memory_new(total, sizeof *sum, "a test");
     for (size_t step = 1; step <= STEPS; step++) {
         go(&trainer, 1);
         bool end = step >= FIRST && (step - FIRST) % CYCLE == 0;
@@ -599,7 +599,7 @@ static void overflow_gradient(const Trainer *trainer)
 static real *copy_of(const Trainer *trainer)
 {
     size_t total = trainer->model.table.total, bytes = total * sizeof(real);
-    real *copy = memory_take(3, bytes, "a test");
+    real *copy = memory_new(3, bytes, "a test");
     memcpy(copy, trainer->model.base, bytes);
     memcpy(copy + total, trainer->m, bytes);
     memcpy(copy + 2 * total, trainer->v, bytes);

@@ -36,7 +36,7 @@ static Dropout dropout_of(double rate)
 TEST(dropout_leaves_out_its_share_and_keeps_the_mean)
 {
     enum { ROWS = 400, WIDTH = 250, ALL = ROWS * WIDTH };
-    real *x = memory_take(3 * ALL, sizeof *x, "a test"), *base = x + ALL, *y = base + ALL;
+    real *x = memory_new(3 * ALL, sizeof *x, "a test"), *base = x + ALL, *y = base + ALL;
     draw(x, 2 * ALL, 1);
     for (int tenths = 0; tenths <= 9; tenths += 3) {
         double rate = tenths / 10.0;
@@ -226,7 +226,7 @@ TEST(rope_rotates_its_share_of_the_pairs)
     for (size_t pairs = 1; pairs <= HALF; pairs++) {
         rotary_row(row, POSITION, WIDTH, pairs, base);
         memcpy(y, x, sizeof y);
-        rotary_turn(y, row, WIDTH, false);
+        rotary_rotate(y, row, WIDTH, false);
         for (size_t i = 0; i < HALF; i++) {
             double angle = i < pairs ? POSITION / pow(base, (double)i / (double)pairs) : 0;
             double a = (double)x[i], b = (double)x[HALF + i];
@@ -234,7 +234,7 @@ TEST(rope_rotates_its_share_of_the_pairs)
             ck_assert_double_eq_tol((double)y[HALF + i], a * sin(angle) + b * cos(angle),
                                     near * 10);
         }
-        rotary_turn(y, row, WIDTH, true);
+        rotary_rotate(y, row, WIDTH, true);
         for (size_t i = 0; i < WIDTH; i++)
             ck_assert_double_eq_tol((double)y[i], (double)x[i], near * 10);
     }
@@ -342,7 +342,7 @@ TEST(normed_queries_and_keys_have_a_direction_only)
         double before = loss_of(&rig);
         for (size_t layer = 0; layer < config.layers; layer++)
             for (size_t part = 0; part < 2; part++)
-                scale_columns(&rig.model.at.h[layer].c_attn, &config, part, 4);
+                scale_columns(&rig.model.params.h[layer].c_attn, &config, part, 4);
         ck_assert((fabs(loss_of(&rig) - before) < 1e-4 * before) == (norm == 1));
         rig_free(&rig);
     }
@@ -360,7 +360,7 @@ TEST(later_layers_mix_in_the_first_values)
         double losses[2];
         for (int turn = 0; turn < 2; turn++) {
             for (size_t layer = 1; layer < config.layers; layer++) {
-                BlockParams *h = &rig.model.at.h[layer];
+                BlockParams *h = &rig.model.params.h[layer];
                 *h->value_mix = (real)share;
                 scale_columns(&h->c_attn, &config, 2, turn ? 2 : 1);
             }

@@ -129,7 +129,7 @@ enum { MANY = 3000 };
 
 static real *many_logits(bool with_equals)
 {
-    real *logits = memory_take(MANY, sizeof *logits, "a test");
+    real *logits = memory_new(MANY, sizeof *logits, "a test");
     for (size_t i = 0; i < MANY; i++) {
         double x = 2 * random_normal(random_key(7, RANDOM_TEST, 0), i);
         logits[i] = (real)(i % 5 == 0 ? -INFINITY : with_equals ? floor(x) : x);
@@ -271,8 +271,8 @@ static real *forward_logits(const Model *model)
     for (size_t i = 0; i < TEXT; i++)
         inputs[i] = text_token(i);
     const real *u = pass_forward(&pass, inputs, NULL);
-    real *logits = memory_take(TEXT * tiny.vocabulary, sizeof *logits, "a test");
-    head_logits(logits, u, model->at.wte, NULL,
+    real *logits = memory_new(TEXT * tiny.vocabulary, sizeof *logits, "a test");
+    head_logits(logits, u, model->params.wte, NULL,
                 (HeadSizes){TEXT, tiny.dim, tiny.vocabulary, 0});
     pass_free(&pass);
     return logits;

@@ -138,7 +138,7 @@ enum { WORDS = 20000, WORD = 14, HALF = WORD / 2 };
 static char *make_words(bool colliding)
 {
     enum { CHOICES = 13 };
-    char *text = memory_take(WORDS * (WORD + 1) + 1, 1, "a text"), *word = text;
+    char *text = memory_new(WORDS * (WORD + 1) + 1, 1, "a text"), *word = text;
     for (size_t i = 0; i < WORDS; i++, word += WORD + 1) {
         size_t rest = i;
         for (size_t at = 0; at < HALF; at++, rest /= CHOICES) {

@@ -192,7 +192,7 @@ TEST(probabilities_of_parts_of_characters_are_multiplied)
 static char *random_text(size_t number, const char *alphabet, size_t size)
 {
     RandomKey key = random_key(11, RANDOM_TEST, number);
-    char *text = memory_take(size + 1, 1, "a test");
+    char *text = memory_new(size + 1, 1, "a test");
     for (size_t i = 0; i < size; i++)
         text[i] = alphabet[random_below(key, i, strlen(alphabet))];
     return text;

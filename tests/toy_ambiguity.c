@@ -171,7 +171,7 @@ static size_t count_rest(const ToyGrammar *grammar, const Rest *rest, const uint
     size_t derivations = 0;
     for (size_t i = 0; i < arrlenu(node->choices); i++) {
         const ToyItem *items = node->choices[i].items;
-        Rest *cells = memory_take(arrlenu(items) + 1, sizeof *cells, "a parse");
+        Rest *cells = memory_new(arrlenu(items) + 1, sizeof *cells, "a parse");
         const Rest *next = rest->next;
         for (size_t j = arrlenu(items); j-- > 0; next = &cells[j])
             cells[j] = (Rest){items[j], next};

@@ -110,7 +110,7 @@ static Run run_of(const Series *series, size_t combination)
 {
     Run run = {.name = memory_copy_text(""), .line = *series->line};
     const size_t count = run.line.given_count;
-    run.line.given = memory_take(count + 1, sizeof *run.line.given, "the command line");
+    run.line.given = memory_new(count + 1, sizeof *run.line.given, "the command line");
     memcpy(run.line.given, series->line->given, count * sizeof *run.line.given);
     for (size_t axis = 0; axis < arrlenu(series->axes); axis++) {
         const Option *option = series->axes[axis].option;

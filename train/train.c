@@ -90,8 +90,8 @@ static void print_kind(const AttentionKind *kind, const Options *options)
     } needs[] = {{kind->parts.convolution, "--conv yes"},
                  {kind->parts.norm, "--head-norm yes"},
                  {kind->parts.gate, "--out-gate yes"},
-                 {kind->knows_positions, "--pos none"},
-                 {kind->no_rotary && !kind->knows_positions, "--pos learned"}};
+                 {kind->encodes_positions, "--pos none"},
+                 {kind->no_rotary && !kind->encodes_positions, "--pos learned"}};
     printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
            kind->help, "", kind->cost,
            kind->finite_state ? "state of fixed size" : "cache that grows with the text",
@@ -116,8 +116,8 @@ static void print_layer(const AttentionKind *kind)
         bool has;
         const char *what;
     } parts[] = {
-        {!kind->knows_positions, kind->no_rotary ? "learned positions" : "RoPE"},
-        {kind->knows_positions, "no position encoding"},
+        {!kind->encodes_positions, kind->no_rotary ? "learned positions" : "RoPE"},
+        {kind->encodes_positions, "no position encoding"},
         {kind->parts.token_shift, "token shift with learned shares for every projection"},
         {kind->parts.shares_keys, "queries and keys shared by all heads"},
         {kind->parts.convolution && !kind->parts.convolution_bias,

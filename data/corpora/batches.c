@@ -29,7 +29,7 @@ void batches_init(Batches *batches, Tokens ids, size_t count, const BatchOptions
     assert(windows <= UINT32_MAX);
     assert(!options->labels.data || count % context == 0);
     *batches = (Batches){.ids = ids, .count = count, .options = *options, .windows = windows};
-    batches->order = memory_take(windows, sizeof *batches->order, "the order of the windows");
+    batches->order = memory_new(windows, sizeof *batches->order, "the order of the windows");
     draw(batches, 0);
 }
 

@@ -351,7 +351,7 @@ static bool load_texts(Corpus *corpus, const CorpusFiles *files, const CorpusOpt
     Text texts[SPLITS] = {0};
     const char *given = options->tokenizer_file;
     if (!corpus->vocabulary.tokenizer && given && *given &&
-        !corpus_take_vocabulary(corpus, given, options, error))
+        !corpus_load_vocabulary(corpus, given, options, error))
         return false;
     const Tokenizer *tokenizer = corpus->vocabulary.tokenizer;
     if (!tokenizer)

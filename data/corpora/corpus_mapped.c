@@ -18,7 +18,7 @@ bool corpus_is_mapped(const CorpusFiles *files)
 
 /* --- the tokenizer --- */
 
-bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOptions *options,
+bool corpus_load_vocabulary(Corpus *corpus, const char *path, const CorpusOptions *options,
                             Error *error)
 {
     bool special = options->special_tokens && *options->special_tokens;
@@ -65,9 +65,9 @@ static bool find_vocabulary(Corpus *corpus, const char *path, const CorpusOption
     if (corpus->vocabulary.tokenizer)
         good = !beside || check_beside(corpus, folder, path, error);
     else if (given && *given)
-        good = corpus_take_vocabulary(corpus, given, options, error);
+        good = corpus_load_vocabulary(corpus, given, options, error);
     else if (beside)
-        good = corpus_take_vocabulary(corpus, folder, options, error);
+        good = corpus_load_vocabulary(corpus, folder, options, error);
     else
         good = error_set(
             error,

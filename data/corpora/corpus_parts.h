@@ -32,7 +32,7 @@ bool corpus_map(Corpus *corpus, const CorpusFiles *files, const CorpusOptions *o
                 Error *error);
 
 /* Loads the vocabulary from a file, unless an option contradicts it. */
-bool corpus_take_vocabulary(Corpus *corpus, const char *path, const CorpusOptions *options,
+bool corpus_load_vocabulary(Corpus *corpus, const char *path, const CorpusOptions *options,
                             Error *error);
 
 /* Makes the token ids and labels of a task (task_is_named), each split from another seed. The

@@ -67,11 +67,11 @@ static void fill(const Corpus *corpus, CorpusSplit *split, const Task *task, uin
                  size_t lines, char **words, const int32_t *ids)
 {
     size_t length = task->length, line = length + 1;
-    int32_t *symbols = memory_take(2 * length, sizeof *symbols, "a task"),
+    int32_t *symbols = memory_new(2 * length, sizeof *symbols, "a task"),
             *answers = symbols + length,
-            *labels = memory_take(memory_product(lines, line, "the tasks"), sizeof *labels,
-                                  "the tasks"),
-            *tokens = memory_take(line, sizeof *tokens, "a task");
+            *labels = memory_new(memory_product(lines, line, "the tasks"), sizeof *labels,
+                                 "the tasks"),
+            *tokens = memory_new(line, sizeof *tokens, "a task");
     TokenArray array = {.vocabulary = corpus->vocabulary.count};
     for (size_t at = 0; at < lines; at++) {
         int32_t *label = labels + at * line;
@@ -103,10 +103,10 @@ bool corpus_make_task(Corpus *corpus, const char *name, const CorpusOptions *opt
     if (!task_read(&task, name, error) || !check_options(name, options, error))
         return false;
     size_t count = task.symbols;
-    char **words = memory_take(count, sizeof *words, "the symbols");
+    char **words = memory_new(count, sizeof *words, "the symbols");
     for (size_t i = 0; i < count; i++)
         words[i] = task_word(&task, i);
-    int32_t *ids = memory_take(count, sizeof *ids, "the symbols");
+    int32_t *ids = memory_new(count, sizeof *ids, "the symbols");
     bool good = (corpus->vocabulary.tokenizer ||
                  learn(&corpus->vocabulary, words, count, error)) &&
                 find_ids(&corpus->vocabulary, words, count, name, ids, error);

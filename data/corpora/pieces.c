@@ -72,7 +72,7 @@ bool piece_reader_open(PieceReader *reader, const char *path, const Vocabulary *
     if (!reader->input)
         return false;
     pieces_begin(&reader->pieces, vocabulary);
-    reader->text = memory_take(room, 1, "a piece of the text");
+    reader->text = memory_new(room, 1, "a piece of the text");
     return true;
 }
 

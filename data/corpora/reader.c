@@ -251,11 +251,11 @@ Reader *reader_open(const char *path, bool raw, Error *error)
         error_set(error, "%s: cannot open: %s", path, strerror(errno));
         return NULL;
     }
-    Reader *reader = memory_take(1, sizeof *reader, "a reader");
+    Reader *reader = memory_new(1, sizeof *reader, "a reader");
     reader->name = reader_name(path);
     reader->fd = fd;
     if (!raw) {
-        reader->text = memory_take(1, sizeof *reader->text, "a reader");
+        reader->text = memory_new(1, sizeof *reader->text, "a reader");
         reader->text->decoder.name = reader->name;
     }
     if (begin(reader, error))

@@ -76,7 +76,7 @@ bool soft_targets_check(const SoftTargets *soft, Error *error)
 static bool check_records(const SoftTargets *soft, const char *path, size_t tokens,
                           Error *error)
 {
-    size_t *seen = memory_take(soft->vocabulary, sizeof *seen, "the vocabulary");
+    size_t *seen = memory_new(soft->vocabulary, sizeof *seen, "the vocabulary");
     bool good = true;
     for (size_t i = 0; good && i < tokens; i++) {
         const uint16_t *record = record_of(soft, i);
@@ -123,8 +123,8 @@ static bool read_file(SoftTargets *soft, const char *path, const CorpusSplit *sp
 
 real *soft_targets_unigram(const CorpusSplit *split, size_t vocabulary)
 {
-    size_t *seen = memory_take(vocabulary, sizeof *seen, "the vocabulary");
-    real *unigram = memory_take(vocabulary, sizeof *unigram, "the vocabulary");
+    size_t *seen = memory_new(vocabulary, sizeof *seen, "the vocabulary");
+    real *unigram = memory_new(vocabulary, sizeof *unigram, "the vocabulary");
     tokens_tally(split->ids, split->count, seen);
     for (size_t i = 0; i < vocabulary; i++)
         unigram[i] = (real)((double)seen[i] / (double)split->count);

@@ -18,7 +18,7 @@ static int32_t draw(RandomKey key, size_t stream, size_t index, size_t below)
 /* A permutation of 0..count-1; the caller frees. */
 static uint32_t *permute(RandomKey key, size_t stream, size_t count)
 {
-    uint32_t *order = memory_take(count, sizeof *order, "a task");
+    uint32_t *order = memory_new(count, sizeof *order, "a task");
     random_permutation(random_subkey(key, stream), order, count);
     return order;
 }

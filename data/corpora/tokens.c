@@ -285,10 +285,10 @@ bool token_file_check(const TokenFile *file, size_t first, size_t count,
                       const Vocabulary *vocabulary, TokenFacts *facts, Error *error)
 {
     enum { STEP = 1 << 16 };
-    int32_t *block = memory_take(STEP, sizeof *block, "checking token ids");
+    int32_t *block = memory_new(STEP, sizeof *block, "checking token ids");
     Scan scan = {.file = file,
                  .vocabulary = vocabulary,
-                 .seen = memory_take(vocabulary->count, sizeof *scan.seen, "the vocabulary"),
+                 .seen = memory_new(vocabulary->count, sizeof *scan.seen, "the vocabulary"),
                  .last = vocabulary->eos};
     bool good = true;
     for (size_t at = first, end = first + count, n; good && at < end; at += n) {

@@ -267,7 +267,7 @@ void toy_story_begin(ToyStory *story, uint64_t seed)
         story->sequel[t] = toy_grammar_node(&story->grammar, "<sequel>", t);
     }
     size_t symbols = shlenu(story->grammar.symbols);
-    story->memory = memory_take(symbols, sizeof *story->memory, "the toy corpus");
+    story->memory = memory_new(symbols, sizeof *story->memory, "the toy corpus");
     for (size_t i = 0; i < symbols; i++)
         story->memory[i] = TOY_NONE;
 }

@@ -58,7 +58,7 @@ static void print_task(const ToyOptions *options, const char *name)
         die_usage("'%s' is not a synthetic task; toy --tasks lists them", name);
     if (!task_read(&task, name, &error))
         die_usage("%s", error.text);
-    int32_t *symbols = memory_take(2 * task.length, sizeof *symbols, "a task");
+    int32_t *symbols = memory_new(2 * task.length, sizeof *symbols, "a task");
     int32_t *answers = symbols + task.length;
     for (size_t line = 0; line * (task.length + 1) < options->tokens && !ferror(stdout);
          line++) {

@@ -16,7 +16,7 @@
 void bpe_begin(Vocabulary *vocabulary)
 {
     vocabulary_begin(vocabulary, &bpe_tokenizer);
-    vocabulary->bpe = memory_take(1, sizeof(Bpe), "the vocabulary");
+    vocabulary->bpe = memory_new(1, sizeof(Bpe), "the vocabulary");
 }
 
 uint32_t bpe_join(Vocabulary *vocabulary, uint32_t left, uint32_t right, bool add)
@@ -24,7 +24,7 @@ uint32_t bpe_join(Vocabulary *vocabulary, uint32_t left, uint32_t right, bool ad
     enum { USUAL = 256 };
     const uint32_t *lengths = vocabulary->lengths;
     size_t size = (size_t)lengths[left] + lengths[right];
-    char usual[USUAL], *joined = size <= USUAL ? usual : memory_take(size, 1, "a token");
+    char usual[USUAL], *joined = size <= USUAL ? usual : memory_new(size, 1, "a token");
     memcpy(joined, vocabulary->words[left], lengths[left]);
     memcpy(joined + lengths[left], vocabulary->words[right], lengths[right]);
     int32_t id = vocabulary_find_bytes(vocabulary, joined, size);
@@ -111,7 +111,7 @@ uint32_t bpe_finish(Vocabulary *vocabulary)
 static void copy_merges(Vocabulary *copy, const Vocabulary *vocabulary)
 {
     const Bpe *from = vocabulary->bpe;
-    copy->bpe = memory_take(1, sizeof(Bpe), "the vocabulary");
+    copy->bpe = memory_new(1, sizeof(Bpe), "the vocabulary");
     for (size_t i = 0; i < arrlenu(from->merges); i++)
         arrput(copy->bpe->merges, from->merges[i]);
     for (size_t i = 0; i < arrlenu(from->added); i++)
@@ -207,7 +207,7 @@ static void merge_entry(LongWord *word, uint64_t entry)
 static void encode_long(const Vocabulary *vocabulary, const char *text, size_t size,
                         int32_t **ids)
 {
-    LongWord word = {vocabulary, memory_take(size, sizeof *word.slots, "a long word"), size,
+    LongWord word = {vocabulary, memory_new(size, sizeof *word.slots, "a long word"), size,
                      NULL};
     for (size_t i = 0; i < size; i++)
         word.slots[i] = vocabulary->bpe->bytes[(unsigned char)text[i]];
@@ -216,7 +216,7 @@ static void encode_long(const Vocabulary *vocabulary, const char *text, size_t s
     for (size_t i = arrlenu(word.heap) / 2; i > 0; i--)
         heap_sink(word.heap, arrlenu(word.heap), i - 1, sizeof *word.heap, is_lower);
     while (arrlenu(word.heap)) {
-        heap_take(word.heap, arrlenu(word.heap), sizeof *word.heap, is_lower);
+        heap_pop(word.heap, arrlenu(word.heap), sizeof *word.heap, is_lower);
         merge_entry(&word, arrpop(word.heap));
     }
     for (size_t i = 0; i < size; i += vocabulary->lengths[word.slots[i]])
@@ -245,7 +245,7 @@ static Cache cache_make(size_t text_size)
     size_t slots = LEAST;
     while (slots < MOST && slots < text_size / 8)
         slots *= 2;
-    return (Cache){memory_take(slots, sizeof(CacheEntry), "the cache of words"), slots - 1};
+    return (Cache){memory_new(slots, sizeof(CacheEntry), "the cache of words"), slots - 1};
 }
 
 static void encode_word(const Vocabulary *vocabulary, const char *text, size_t size,

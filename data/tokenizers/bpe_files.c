@@ -51,7 +51,7 @@ __attribute__((constructor)) static void make_spellings(void)
 
 char *bpe_spell_bytes(const char *bytes, size_t size)
 {
-    char *spelling = memory_take(2 * size + 1, 1, "a token"), *to = spelling;
+    char *spelling = memory_new(2 * size + 1, 1, "a token"), *to = spelling;
     for (size_t i = 0; i < size; i++)
         to += utf8_encode((uint32_t)characters_of[(unsigned char)bytes[i]], to);
     *to = '\0';
@@ -286,7 +286,7 @@ static json_t *special_tokens(json_t *ids, const json_t *merges)
     const char *text;
     json_object_foreach(ids, text, id)
     {
-        char *bytes = memory_take(strlen(text) + 1, 1, "a token");
+        char *bytes = memory_new(strlen(text) + 1, 1, "a token");
         if (bpe_unspell(bytes, text) != 1 && !json_object_get(made, text))
             json_array_append_new(special, json_pack("{s:s, s:O, s:b}", "content", text, "id",
                                                      id, "special", true));

@@ -148,7 +148,7 @@ static bool pairs_next(PairQueue *q, size_t min_count, PairEntry *entry)
         }
         if (count < 1 || (uint64_t)count < min_count)
             return false;
-        heap_take(q->heap, arrlenu(q->heap), sizeof *q->heap, comes_before);
+        heap_pop(q->heap, arrlenu(q->heap), sizeof *q->heap, comes_before);
         *entry = arrpop(q->heap);
         return true;
     }
@@ -190,7 +190,7 @@ static bool lay_out(Learner *l, const BpeWord *words, Error *error)
                          "--tokens bpe can learn from (4 GB)",
                          total);
     const uint32_t *bytes = l->vocabulary->bpe->bytes;
-    l->slots = memory_take(total, sizeof *l->slots, "the words");
+    l->slots = memory_new(total, sizeof *l->slots, "the words");
     Slot *slot = l->slots;
     slot++->id = BETWEEN;
     for (size_t i = 0; i < arrlenu(words); i++) {
@@ -292,7 +292,7 @@ static void drop_earlier_ranks(Learner *l)
 {
     BpeMerge *merges = l->vocabulary->bpe->merges;
     size_t count = arrlenu(merges), kept = 0;
-    bool *counts = memory_take(count, sizeof *counts, "the merges");
+    bool *counts = memory_new(count, sizeof *counts, "the merges");
     for (size_t i = 0; i < arrlenu(l->pairs.pairs); i++)
         if (l->pairs.pairs[i].rank != BPE_NONE)
             counts[l->pairs.pairs[i].rank] = true;

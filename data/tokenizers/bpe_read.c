@@ -212,7 +212,7 @@ static bool add_token(Vocabulary *vocabulary, const Token *token, Error *error)
         add_added(vocabulary, token);
         return true;
     }
-    char *bytes = memory_take(strlen(token->text) + 1, 1, "a token");
+    char *bytes = memory_new(strlen(token->text) + 1, 1, "a token");
     size_t size = bpe_unspell(bytes, token->text);
     if (size)
         vocabulary_append(vocabulary, bytes, size, true);
@@ -231,7 +231,7 @@ static bool read_tokens(Vocabulary *vocabulary, json_t *ids, const json_t *added
         return error_set(error, "its model has no \"vocab\", or a huge one");
     if (added && !json_is_array(added))
         return error_set(error, "its \"added_tokens\" are no list");
-    tokens.by_id = memory_take(tokens.most, sizeof *tokens.by_id, "the tokens");
+    tokens.by_id = memory_new(tokens.most, sizeof *tokens.by_id, "the tokens");
     json_t *names = json_object();
     bool good = list_vocabulary(&tokens, ids, error) &&
                 list_added(&tokens, ids, added, names, error);

@@ -127,7 +127,7 @@ static void count_word(WordTable *all, const BpeWord *more)
     uint32_t hash = hash_bytes(more->bytes, more->size);
     uint32_t index = hash_find(&all->table, hash, is_word, all->words, more);
     if (index == HASH_NONE) {
-        char *bytes = memory_take(more->size, 1, "the words");
+        char *bytes = memory_new(more->size, 1, "the words");
         BpeWord word = *more;
         word.bytes = memcpy(bytes, more->bytes, more->size);
         hash_add(&all->table, hash, (uint32_t)arrlenu(all->words));
@@ -159,7 +159,7 @@ static void count_tile(void *job, size_t tile, size_t worker)
 /* In one pass: a seam that lies beyond the next tile's start is that tile's start too. */
 static size_t *find_seams(const char *text, size_t size, size_t tiles, size_t extent)
 {
-    size_t *seams = memory_take(tiles + 1, sizeof *seams, "the words");
+    size_t *seams = memory_new(tiles + 1, sizeof *seams, "the words");
     for (size_t tile = 1; tile < tiles; tile++) {
         size_t before = seams[tile - 1], start = tile * extent;
         seams[tile] = before >= start ? before : bpe_seam(text, size, start);
@@ -170,9 +170,9 @@ static size_t *find_seams(const char *text, size_t size, size_t tiles, size_t ex
 
 BpeCounter *bpe_counter_begin(void)
 {
-    BpeCounter *counter = memory_take(1, sizeof *counter, "the words");
+    BpeCounter *counter = memory_new(1, sizeof *counter, "the words");
     counter->workers = team_size();
-    counter->tables = memory_take(counter->workers, sizeof *counter->tables, "the words");
+    counter->tables = memory_new(counter->workers, sizeof *counter->tables, "the words");
     return counter;
 }
 

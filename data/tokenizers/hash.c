@@ -56,7 +56,7 @@ void hash_add(HashTable *table, uint32_t hash, uint32_t number)
     if (2 * table->count >= table->size) {
         HashTable larger = {.size = table->size ? 2 * table->size : FIRST,
                             .count = table->count};
-        larger.slots = memory_take(larger.size, sizeof *larger.slots, "a hash table");
+        larger.slots = memory_new(larger.size, sizeof *larger.slots, "a hash table");
         memset(larger.slots, 0xff, larger.size * sizeof *larger.slots);
         for (size_t i = 0; i < table->size; i++)
             if (table->slots[i].number != HASH_NONE)

@@ -41,8 +41,8 @@ static inline __attribute__((always_inline)) void heap_rise(void *heap, size_t c
 }
 
 /* Moves the first entry behind the others, which are one fewer then. */
-static inline __attribute__((always_inline)) void heap_take(void *heap, size_t count,
-                                                            size_t size, HeapOrder *before)
+static inline __attribute__((always_inline)) void heap_pop(void *heap, size_t count,
+                                                           size_t size, HeapOrder *before)
 {
     char *entries = heap, entry[HEAP_LARGEST], *last = entries + (count - 1) * size;
     if (last == entries)

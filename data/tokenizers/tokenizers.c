@@ -209,7 +209,7 @@ static bool learn_by_cuts(Vocabulary *vocabulary, const char *text, size_t size,
     size_t room = limits->size ? limits->size - SPECIALS : SIZE_MAX;
     Tally tally = tally_make(vocabulary->tokenizer, vocabulary->lowercase, text, size);
     size_t count = tally.tokens.count;
-    size_t **order = memory_take(count, sizeof *order, "the vocabulary");
+    size_t **order = memory_new(count, sizeof *order, "the vocabulary");
     for (size_t i = 0; i < count; i++)
         order[i] = &tally.counts[i];
     qsort(order, count, sizeof *order, more_frequent_first);

@@ -35,7 +35,7 @@ bool vocabulary_load(Vocabulary *vocabulary, const char *path, Error *error);
 bool vocabulary_is_in(const char *folder);
 
 /* Writes the vocabulary.txt of a tokenizer other than bpe. */
-bool vocabulary_store_own(const Vocabulary *vocabulary, const char *path, Error *error);
+bool vocabulary_store_linnet(const Vocabulary *vocabulary, const char *path, Error *error);
 
 /* Writes it into a directory. If that has one already, it must be equal: the token ids beside
  * it were made with it. */

@@ -59,7 +59,7 @@ char *vocabulary_write(const Vocabulary *vocabulary, size_t *size)
     size_t most = 1, count = vocabulary->tokenizer->cut ? vocabulary->count : 0;
     for (size_t i = 0; i < count; i++)
         most += LONGEST_ESCAPE * vocabulary->lengths[i] + 1;
-    char *text = memory_take(most, 1, "the vocabulary"), *end = text;
+    char *text = memory_new(most, 1, "the vocabulary"), *end = text;
     for (size_t i = 0; i < count; i++) {
         end = escape(end, vocabulary->words[i]);
         *end++ = '\n';
@@ -285,7 +285,7 @@ uint32_t vocabulary_crc(const Vocabulary *vocabulary)
     return crc;
 }
 
-bool vocabulary_store_own(const Vocabulary *vocabulary, const char *path, Error *error)
+bool vocabulary_store_linnet(const Vocabulary *vocabulary, const char *path, Error *error)
 {
     size_t size;
     char *words = vocabulary_write(vocabulary, &size);
@@ -322,7 +322,7 @@ bool vocabulary_store(const Vocabulary *vocabulary, const char *folder, Error *e
     if (vocabulary->bpe)
         return bpe_export(vocabulary, folder, error);
     char *path = file_join(folder, OWN);
-    bool good = vocabulary_store_own(vocabulary, path, error);
+    bool good = vocabulary_store_linnet(vocabulary, path, error);
     free(path);
     return good;
 }

@@ -52,7 +52,7 @@ size_t utf8_cut(const char *text, size_t size, bool *valid)
 char *utf8_mend(const char *text, size_t size, size_t *mended)
 {
     size_t replacement = sizeof UTF8_REPLACEMENT - 1;
-    char *copy = memory_take(memory_product(size, replacement, "a text") + 1, 1, "a text");
+    char *copy = memory_new(memory_product(size, replacement, "a text") + 1, 1, "a text");
     char *to = copy;
     for (size_t at = 0, length; at < size; at += length) {
         bool valid;

@@ -37,7 +37,7 @@ int32_t vocabulary_find(const Vocabulary *vocabulary, const char *word)
 int32_t vocabulary_append(Vocabulary *vocabulary, const char *bytes, size_t size, bool named)
 {
     uint32_t id = (uint32_t)vocabulary->count;
-    char *copy = memory_take(size + 1, 1, "the vocabulary");
+    char *copy = memory_new(size + 1, 1, "the vocabulary");
     memcpy(copy, bytes, size);
     arrput(vocabulary->words, copy);
     arrput(vocabulary->lengths, (uint32_t)size);

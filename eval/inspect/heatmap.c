@@ -131,7 +131,7 @@ void heatmap_print(FILE *out, const Inspection *inspection, const HeadView *view
 {
     HeatmapSize size = size_of_map(inspection);
     char *title = inspection_title(view);
-    char **names = memory_take(inspection->columns, sizeof *names, "the words");
+    char **names = memory_new(inspection->columns, sizeof *names, "the words");
     for (size_t j = 0; j < inspection->columns; j++)
         names[j] = inspection_place(inspection, j, SIZE_MAX, true);
     fprintf(out,

@@ -137,7 +137,7 @@ void inspection_weights(const Pass *pass, size_t layer, real *weights)
     probe.batch = (AttentionBatch){.qkv = probe.qkv,
                                    .gates = a->gates,
                                    .rates = a->rates,
-                                   .params = pass->model->at.h[layer].kind_params,
+                                   .params = pass->model->params.h[layer].kind_params,
                                    .out = probe.out,
                                    .saved = probe.saved,
                                    .scratch = pass->scratch};
@@ -183,7 +183,7 @@ static void fill_view(const Inspection *inspection, HeadView *view, const real *
 {
     size_t read = inspection->read, first = read - inspection->shown;
     size_t columns = inspection->columns, rest = inspection->rest;
-    view->weights = memory_take(inspection->shown * columns, sizeof(real), "the weights");
+    view->weights = memory_new(inspection->shown * columns, sizeof(real), "the weights");
     for (size_t i = 0; i < read; i++) {
         const real *row = weights + i * read;
         measure_row(view, row, i);
@@ -216,10 +216,10 @@ static void view_heads(Inspection *inspection, const int32_t *ids,
     size_t all = inspection->read * inspection->read;
     Pass pass;
     run_pass(&pass, inspection->model, ids, inspection->read);
-    inspection->heads = memory_take(config->layers * config->heads, sizeof *inspection->heads,
-                                    "the heads");
-    real *weights = memory_take(memory_product(all, config->heads, "the weights"),
-                                sizeof *weights, "the weights");
+    inspection->heads = memory_new(config->layers * config->heads, sizeof *inspection->heads,
+                                   "the heads");
+    real *weights = memory_new(memory_product(all, config->heads, "the weights"),
+                               sizeof *weights, "the weights");
     for (size_t layer = 0; layer < config->layers; layer++) {
         if (!is_wanted(layer, options->layer))
             continue;
@@ -242,12 +242,12 @@ static void predict(const Inspection *inspection, Prediction *prediction, const 
                     int32_t next)
 {
     size_t vocabulary = inspection->vocabulary->count, guesses = inspection->guesses;
-    size_t *ids = memory_take(guesses, sizeof *ids, "guesses");
+    size_t *ids = memory_new(guesses, sizeof *ids, "guesses");
     largest(logits, vocabulary, false, ids, guesses);
     double most = (double)logits[ids[0]], sum = 0;
     for (size_t id = 0; id < vocabulary; id++)
         sum += exp((double)logits[id] - most);
-    prediction->best = memory_take(guesses, sizeof *prediction->best, "guesses");
+    prediction->best = memory_new(guesses, sizeof *prediction->best, "guesses");
     for (size_t g = 0; g < guesses; g++)
         prediction->best[g] = (Guess){(int32_t)ids[g],
                                       exp((double)logits[ids[g]] - most) / sum};
@@ -263,8 +263,8 @@ static void make_predictions(Inspection *inspection, const int32_t *ids)
     size_t read = inspection->read, first = read - inspection->shown;
     Generator generator;
     generator_make(&generator, inspection->model, 1);
-    inspection->predictions = memory_take(inspection->shown, sizeof *inspection->predictions,
-                                          "the predictions");
+    inspection->predictions = memory_new(inspection->shown, sizeof *inspection->predictions,
+                                         "the predictions");
     for (size_t i = 0; i < read; i++) {
         generator_read(&generator, &ids[i]);
         if (i >= first)

@@ -125,7 +125,7 @@ static void find_unfit(const RunGroup *groups, bool *unfit)
 static void name_groups(RunGroup *groups)
 {
     size_t count = arrlenu(groups);
-    bool *unfit = memory_take(count, sizeof *unfit, "the groups of runs");
+    bool *unfit = memory_new(count, sizeof *unfit, "the groups of runs");
     for (size_t g = 0; g < count; g++)
         groups[g].name = shared_name(&groups[g]);
     find_unfit(groups, unfit);
@@ -201,7 +201,7 @@ static void draw_curve(RunGroup *group)
             arrput(runs, group->runs[r]);
     if (!runs)
         return;
-    size_t *places = memory_take(arrlenu(runs), sizeof *places, "the groups of runs");
+    size_t *places = memory_new(arrlenu(runs), sizeof *places, "the groups of runs");
     for (GroupPoint point; next_point(runs, places, &point);)
         arrput(group->points, point);
     free(places);

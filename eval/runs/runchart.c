@@ -232,7 +232,7 @@ static void keep_curve(bool *kept, const RunLogRow *rows, Curve curve, size_t mo
 RunLogRow *runchart_thin(const RunLogRow *rows, size_t most)
 {
     RunLogRow *left = NULL;
-    bool *kept = memory_take(arrlenu(rows) + 1, sizeof *kept, "the curves");
+    bool *kept = memory_new(arrlenu(rows) + 1, sizeof *kept, "the curves");
     for (Curve curve = 0; curve < CURVES; curve++)
         keep_curve(kept, rows, curve, most);
     for (size_t i = 0; i < arrlenu(rows); i++)

@@ -315,7 +315,7 @@ bool runlog_close(RunLog *log, Error *error)
 /* The content of the file, which has been unlinked; the caller frees. */
 static char *read_nameless(const RunLog *log, Error *error)
 {
-    char *bytes = memory_take(log->size + 1, 1, log->path);
+    char *bytes = memory_new(log->size + 1, 1, log->path);
     for (size_t have = 0; have < log->size;) {
         ssize_t got = pread(log->fd, bytes + have, log->size - have, (off_t)have);
         if (got < 0 && errno == EINTR)

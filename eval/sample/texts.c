@@ -149,8 +149,8 @@ void texts_make(Texts *texts, const Model *model, const Vocabulary *vocabulary,
     *texts = (Texts){.vocabulary = vocabulary};
     /* Batches of equal size: the last may generate a few texts too many. */
     texts->count = team_tiles(options->count, team_tiles(options->count, most));
-    texts->last = memory_take(texts->count, sizeof *texts->last, "the texts");
-    texts->texts = memory_take(texts->count, sizeof *texts->texts, "the texts");
+    texts->last = memory_new(texts->count, sizeof *texts->last, "the texts");
+    texts->texts = memory_new(texts->count, sizeof *texts->texts, "the texts");
     generator_make(&texts->generator, model, texts->count);
 }
 
@@ -232,7 +232,7 @@ void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t 
     size_t most = team_tiles(count, team_tiles(count, room)); /* bands of about equal size */
     size_t each = (width + BETWEEN) / most;
     each = each > BETWEEN + 1 ? each - BETWEEN : 1;
-    char ***wrapped = memory_take(most, sizeof *wrapped, "the columns");
+    char ***wrapped = memory_new(most, sizeof *wrapped, "the columns");
     for (size_t first = 0; first < count; first += most) {
         size_t band = team_extent(count, most, first / most);
         for (size_t i = 0; i < band; i++) {
@@ -252,7 +252,7 @@ void texts_print_columns(FILE *stream, char *const *texts, size_t count, size_t 
 static void print_kept(const Texts *texts, const TextOptions *options)
 {
     if (options->columns) {
-        char **columns = memory_take(texts->wanted, sizeof *columns, "the texts");
+        char **columns = memory_new(texts->wanted, sizeof *columns, "the texts");
         for (size_t i = 0; i < texts->wanted; i++)
             columns[i] = texts->texts[i].buffer;
         texts_print_columns(stdout, columns, texts->wanted, texts->number + 1,

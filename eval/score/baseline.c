@@ -203,7 +203,7 @@ double kneser_ney_nats(KneserNey *model, Tokens ids, size_t count)
 UnigramScore unigram_score(const Corpus *corpus, const CorpusSplit *split)
 {
     const CorpusSplit *train = &corpus->train;
-    size_t *seen = memory_take(corpus->vocabulary.count, sizeof *seen, "the unigram");
+    size_t *seen = memory_new(corpus->vocabulary.count, sizeof *seen, "the unigram");
     tokens_tally(train->ids, train->count, seen);
     UnigramScore score = {0};
     TokenReader reader;

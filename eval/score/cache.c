@@ -11,12 +11,12 @@ void cache_make(Cache *cache, const Pass *pass, size_t size, const CacheGrid *gr
 {
     size_t width = pass->model->config.dim, places = size + pass->rows;
     *cache = (Cache){.grid = *grid, .size = size, .width = width};
-    cache->states = memory_take(memory_product(places, width, "the cache"),
-                                sizeof *cache->states, "the cache");
-    cache->tokens = memory_take(places, sizeof *cache->tokens, "the cache");
-    cache->shares = memory_take(pass->rows, CACHE_THETAS * sizeof *cache->shares, "the cache");
-    cache->dots = memory_take(team_size() * (size + TILE), TILE * sizeof *cache->dots,
-                              "the cache");
+    cache->states = memory_new(memory_product(places, width, "the cache"),
+                               sizeof *cache->states, "the cache");
+    cache->tokens = memory_new(places, sizeof *cache->tokens, "the cache");
+    cache->shares = memory_new(pass->rows, CACHE_THETAS * sizeof *cache->shares, "the cache");
+    cache->dots = memory_new(team_size() * (size + TILE), TILE * sizeof *cache->dots,
+                             "the cache");
 }
 
 void cache_free(Cache *cache)

@@ -51,7 +51,7 @@ static void learner_make(Learner *l, const Model *model, size_t window)
     model_make(&l->model, &config);
     l->weights = l->model.table.total;
     pass_make(&l->pass, &l->model, 1, window, PASS_TRAIN);
-    l->gradients.h = memory_take(config.layers, sizeof *l->gradients.h, "the layers");
+    l->gradients.h = memory_new(config.layers, sizeof *l->gradients.h, "the layers");
     lay_out(l);
     arena_allocate(&l->arena, "dynamic evaluation");
     lay_out(l);

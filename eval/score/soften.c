@@ -30,10 +30,10 @@ bool softener_make(Softener *softener, const char *path, const CorpusSplit *spli
     if (!soft_writer_begin(&softener->writer, path, listed, split, vocabulary, error))
         return false;
     softener->unigram = soft_targets_unigram(split, vocabulary);
-    softener->records = memory_take(SOFTEN_ROWS * 2 * listed, sizeof *softener->records,
-                                    "the soft targets");
-    softener->logits = memory_take(SOFTEN_ROWS * vocabulary, sizeof *softener->logits,
+    softener->records = memory_new(SOFTEN_ROWS * 2 * listed, sizeof *softener->records,
                                    "the soft targets");
+    softener->logits = memory_new(SOFTEN_ROWS * vocabulary, sizeof *softener->logits,
+                                  "the soft targets");
     return true;
 }
 

@@ -84,7 +84,7 @@ void ensemble_make(Ensemble *ensemble, const CorpusSplit *split)
 {
     size_t scored = split_scored(split);
     *ensemble = (Ensemble){.split = split,
-                           .logs = memory_take(scored, sizeof *ensemble->logs, "the average")};
+                           .logs = memory_new(scored, sizeof *ensemble->logs, "the average")};
     for (size_t i = 0; i < scored; i++)
         ensemble->logs[i] = -INFINITY;
 }

@@ -31,7 +31,7 @@ static Canvas make_canvas(size_t columns, size_t rows, size_t dots_x, size_t dot
 {
     Canvas canvas = {.columns = columns, .rows = rows, .dots_x = dots_x, .dots_y = dots_y};
     size_t count = memory_product(columns, rows, "a chart");
-    canvas.cells = memory_take(count, sizeof *canvas.cells, "a chart");
+    canvas.cells = memory_new(count, sizeof *canvas.cells, "a chart");
     return canvas;
 }
 
@@ -212,8 +212,8 @@ static void append_x_axis(char **text, const Chart *chart, const Axis *axis, siz
                           size_t label_width)
 {
     size_t width = label_width + 1 + columns, free_from = 0;
-    char *ticks = memory_take(columns, 1, "a chart"),
-         *labels = memory_take(width + 1, 1, "a chart");
+    char *ticks = memory_new(columns, 1, "a chart"),
+         *labels = memory_new(width + 1, 1, "a chart");
     memset(labels, ' ', width);
     for (double i = 0; i < axis->count; i++) {
         char label[AXIS_LABEL];
@@ -306,7 +306,7 @@ static void append_plot(char **text, const Chart *chart, size_t rows)
 {
     enum { ROWS_PER_TICK = 2, COLUMNS_PER_TICK = 8 }; /* or more */
     Axis y_axis = make_axis(chart, true, rows / ROWS_PER_TICK);
-    char(*labels)[AXIS_LABEL] = memory_take(rows, sizeof *labels, "a chart");
+    char(*labels)[AXIS_LABEL] = memory_new(rows, sizeof *labels, "a chart");
     size_t label_width = 0;
     for (double i = 0; i < y_axis.count; i++) {
         double value = axis_tick(&y_axis, i);

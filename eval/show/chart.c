@@ -94,7 +94,7 @@ size_t *chart_thin(const ChartPoint *points, size_t count, size_t most)
 {
     enum { ENDS = 2, FROM_AN_INTERVAL = 3 };
     size_t *indexes = NULL;
-    bool *kept = memory_take(count + 1, sizeof *kept, "the curves");
+    bool *kept = memory_new(count + 1, sizeof *kept, "the curves");
     if (count > most) {
         keep_intervals(kept, points, count, (double)((most - ENDS) / FROM_AN_INTERVAL));
         kept[0] = kept[count - 1] = true;

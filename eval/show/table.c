@@ -57,7 +57,7 @@ static const char *text_at(const Table *table, size_t row, size_t column, const 
 /* Which columns are printed, of which the caller frees the array. */
 static bool *columns_to_show(const Table *table)
 {
-    bool *shown = memory_take(arrlenu(table->columns) + 1, sizeof *shown, "a table");
+    bool *shown = memory_new(arrlenu(table->columns) + 1, sizeof *shown, "a table");
     for (size_t column = 0; column < arrlenu(table->columns); column++) {
         shown[column] = !table->columns[column].rare;
         for (size_t row = 0; row < arrlenu(table->rows) && !shown[column]; row++)
@@ -127,7 +127,7 @@ static void fit(const Table *table, bool *shown, size_t *widths, size_t width)
 static void print_for_terminal(FILE *stream, const Table *table, bool *shown, size_t width)
 {
     const size_t count = arrlenu(table->columns);
-    size_t *widths = memory_take(count, sizeof *widths, "a table");
+    size_t *widths = memory_new(count, sizeof *widths, "a table");
     fit(table, shown, widths, width);
     for (size_t row = TITLES; row + 1 <= arrlenu(table->rows); row++) {
         int blanks = 0; /* not printed until something follows */

@@ -121,7 +121,7 @@ static size_t skip_characters(const char *text, size_t characters)
 char *terminal_safe_bytes(const char *bytes, size_t size, bool utf8)
 {
     /* A byte takes at most four characters, as \x1b. */
-    char *text = memory_take(memory_product(size, 4, "a name") + SHOWN, 1, "a name"),
+    char *text = memory_new(memory_product(size, 4, "a name") + SHOWN, 1, "a name"),
          *out = text;
     for (size_t at = 0; at < size; out += strlen(out))
         at += show(bytes + at, size - at, utf8, out);

@@ -281,7 +281,7 @@ static bool write_tensor(FileReplacement *file, const TensorRecord *tensor, Erro
     static const char zeros[ALIGNMENT];
     size_t count = element_count(tensor), bytes = data_bytes(tensor);
     const real *values = tensor->data;
-    float *floats = memory_take(count, sizeof *floats, "a tensor");
+    float *floats = memory_new(count, sizeof *floats, "a tensor");
     for (size_t i = 0; i < count; i++)
         floats[i] = (float)values[i];
     bool good = file_replace_write(file, floats, bytes, error) &&

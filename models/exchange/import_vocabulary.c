@@ -128,7 +128,7 @@ static bool import_merges(Vocabulary *vocabulary, ImportPlan *plan, const char *
 static json_t *sorted(json_t *ids)
 {
     size_t count = json_object_size(ids);
-    const char **words = memory_take(count, sizeof *words, "the vocabulary");
+    const char **words = memory_new(count, sizeof *words, "the vocabulary");
     const char *word;
     json_t *id;
     bool good = true;

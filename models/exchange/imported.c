@@ -113,7 +113,7 @@ static bool load_tensor(const StoredTensor *found, const FamilyTensor *tensor, r
         return safetensors_load_reals(found->file, found->name, tensor->rank, tensor->shape,
                                       linnet, error);
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
-    real *foreign = memory_take(count, sizeof *foreign, "a tensor");
+    real *foreign = memory_new(count, sizeof *foreign, "a tensor");
     bool good = safetensors_load_reals(found->file, found->name, tensor->rank, tensor->shape,
                                        foreign, error);
     if (good)
@@ -126,7 +126,7 @@ static bool load_tensor(const StoredTensor *found, const FamilyTensor *tensor, r
 static bool compare_tensor(const StoredTensor *found, const FamilyTensor *tensor,
                            const Model *model, const ParamRow *row, Error *error)
 {
-    real *values = memory_take(row->count, sizeof *values, "a tensor"),
+    real *values = memory_new(row->count, sizeof *values, "a tensor"),
          *expected = export_missing(model, row);
     bool good = load_tensor(found, tensor, values, error);
     for (size_t i = 0; good && i < row->count; i++)

@@ -45,7 +45,7 @@ json_t *store_json(const char *folder, const char *name, size_t most, Error *err
 static bool add_file(TensorStore *store, const char *folder, const char *name, Error *error)
 {
     char *path = file_join(folder, name);
-    SafetensorsFile *file = memory_take(1, sizeof *file, "a tensor file");
+    SafetensorsFile *file = memory_new(1, sizeof *file, "a tensor file");
     bool good = safetensors_open(file, path, error);
     if (good)
         arrput(store->files, file);

@@ -44,8 +44,8 @@ static void add_row(ExportTensors *tensors, const FamilyForm *form, const Family
             .shape = {tensor->shape[0], tensor->shape[1]}};
         record.data = data;
         if (tensor->layout != FAMILY_PLAIN) {
-            real *laid_out = memory_take(tensor->rows * tensor->columns, sizeof *laid_out,
-                                         "a tensor");
+            real *laid_out = memory_new(tensor->rows * tensor->columns, sizeof *laid_out,
+                                        "a tensor");
             family_write(tensor, data, laid_out);
             arrput(tensors->made, laid_out);
             record.data = laid_out;
@@ -57,9 +57,9 @@ static void add_row(ExportTensors *tensors, const FamilyForm *form, const Family
 real *export_missing(const Model *model, const ParamRow *row)
 {
     const ModelConfig *config = &model->config;
-    real *rows = memory_take(row->count, sizeof *rows, "a tensor");
+    real *rows = memory_new(row->count, sizeof *rows, "a tensor");
     if (strcmp(row->name, "lm_head.weight") == 0)
-        memcpy(rows, model->at.wte, row->count * sizeof *rows);
+        memcpy(rows, model->params.wte, row->count * sizeof *rows);
     else if (strcmp(row->name, "wpe.weight") == 0 && config->positions == POSITIONS_SINUSOIDAL)
         for (size_t i = 0; i < config->context; i++)
             embedding_sinusoids(rows + i * config->dim, i, config->dim);

@@ -271,6 +271,6 @@ bool export_vocabulary_text(ExportFolder *folder, const Vocabulary *vocabulary, 
 {
     return vocabulary->bpe
                ? export_merges(folder, vocabulary, error)
-               : vocabulary_store_own(vocabulary, export_folder_file(folder, "vocabulary.txt"),
-                                      error);
+               : vocabulary_store_linnet(vocabulary,
+                                         export_folder_file(folder, "vocabulary.txt"), error);
 }

@@ -240,7 +240,7 @@ static bool begin_session(void *context, Error *error)
     if (team_size() < threads)
         return error_set(error, "cannot start %zu threads; the system allows %zu", threads,
                          team_size());
-    session->column = memory_take(b->texts, sizeof *session->column, "the tokens");
+    session->column = memory_new(b->texts, sizeof *session->column, "the tokens");
     generator_make(&session->generator, &session->model->loaded.model, b->texts);
     return true;
 }
@@ -402,7 +402,7 @@ static bool sample(void *context, Error *error)
             return false;
     if (generator->read == 0)
         return error_set(error, "nothing has been fed; a text begins after linnet_start");
-    s->texts = memory_take(texts, sizeof *s->texts, "the texts");
+    s->texts = memory_new(texts, sizeof *s->texts, "the texts");
     s->open = texts;
     for (size_t i = 1; i <= wanted->length && s->open > 0; i++) {
         for (size_t text = 0; text < texts; text++)

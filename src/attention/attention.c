@@ -94,13 +94,13 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
 void attention_rotate(real *x, size_t position, const AttentionHead *head)
 {
     if (head->rotary)
-        rotary_turn(x, head->rotary + position * head->width, head->width, false);
+        rotary_rotate(x, head->rotary + position * head->width, head->width, false);
 }
 
 void attention_rotate_back(real *dx, size_t position, const AttentionHead *head)
 {
     if (head->rotary)
-        rotary_turn(dx, head->rotary + position * head->width, head->width, true);
+        rotary_rotate(dx, head->rotary + position * head->width, head->width, true);
 }
 
 void attention_rotated_copy(real *to, const real *x, size_t position, const AttentionHead *head)
@@ -126,48 +126,48 @@ typedef struct Job {
     const AttentionBatch *batch;
     void (*work)(const AttentionData *data, const AttentionHead *head);
     size_t length; /* rows of a sequence in the tensors */
-    AttentionMemory each;
-    size_t params_each, dparams_each, gates_each, rates_each;
-    real *dparams_parts; /* (B, H, dparams_each) */
+    AttentionMemory per_head;
+    size_t params_per_head, dparams_per_head, gates_per_head, rates_per_head;
+    real *dparams_parts; /* (B, H, dparams_per_head) */
 } Job;
 
 /* Heads and workers, which write at the same time, must not share a cache line. */
-static AttentionMemory apart(AttentionMemory each)
+static AttentionMemory apart(AttentionMemory per_head)
 {
-    return (AttentionMemory){.saved = memory_whole_lines(each.saved),
-                             .scratch = memory_whole_lines(each.scratch),
-                             .state = memory_whole_lines(each.state)};
+    return (AttentionMemory){.saved = memory_whole_lines(per_head.saved),
+                             .scratch = memory_whole_lines(per_head.scratch),
+                             .state = memory_whole_lines(per_head.state)};
 }
 
 static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
                   const AttentionBatch *batch)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
-    return (Job){.kind = kind,
-                 .sizes = sizes,
-                 .batch = batch,
-                 .each = apart(kind->engine->memory(&head)),
-                 .params_each = param_count(&head),
-                 .dparams_each = kind->params_random ? 0
-                                                     : memory_whole_lines(param_count(&head)),
-                 .gates_each = head.gates_stride / sizes->heads,
-                 .rates_each = head.rates_stride / sizes->heads};
+    return (Job){
+        .kind = kind,
+        .sizes = sizes,
+        .batch = batch,
+        .per_head = apart(kind->engine->memory(&head)),
+        .params_per_head = param_count(&head),
+        .dparams_per_head = kind->params_random ? 0 : memory_whole_lines(param_count(&head)),
+        .gates_per_head = head.gates_stride / sizes->heads,
+        .rates_per_head = head.rates_stride / sizes->heads};
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
 static size_t dparams_parts_reals(const Job *job)
 {
-    return job->dparams_each * job->sizes->batch * job->sizes->heads;
+    return job->dparams_per_head * job->sizes->batch * job->sizes->heads;
 }
 
 AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     Job job = job_of(kind, sizes, NULL);
     size_t heads = sizes->batch * sizes->heads;
-    return (AttentionMemory){.saved = job.each.saved * heads,
-                             .scratch = job.each.scratch * team_size() +
+    return (AttentionMemory){.saved = job.per_head.saved * heads,
+                             .scratch = job.per_head.scratch * team_size() +
                                         dparams_parts_reals(&job),
-                             .state = job.each.state * heads};
+                             .state = job.per_head.state * heads};
 }
 
 /* --- queries and keys that all heads share ---
@@ -219,25 +219,25 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     size_t v = row * head->stride + (1 + head->copies) * head->key_heads * head->width +
                head->index * head->value_width;
     size_t out = row * head->out_stride + head->index * head->value_width;
-    size_t gates = row * head->gates_stride + head->index * job->gates_each;
-    size_t rates = row * head->rates_stride + head->index * job->rates_each;
+    size_t gates = row * head->gates_stride + head->index * job->gates_per_head;
+    size_t rates = row * head->rates_stride + head->index * job->rates_per_head;
     AttentionData data = {.q = batch->qkv + q,
                           .k = batch->qkv + k,
                           .v = batch->qkv + v,
                           .out = batch->out + out,
-                          .scratch = batch->scratch + worker * job->each.scratch};
+                          .scratch = batch->scratch + worker * job->per_head.scratch};
     if (batch->bonus)
         data.bonus = batch->bonus + out;
-    if (job->gates_each)
+    if (job->gates_per_head)
         data.gates = batch->gates + gates;
-    if (job->rates_each)
+    if (job->rates_per_head)
         data.rates = batch->rates + rates;
-    if (job->params_each)
-        data.params = batch->params + head->index * job->params_each;
+    if (job->params_per_head)
+        data.params = batch->params + head->index * job->params_per_head;
     if (batch->saved)
-        data.saved = batch->saved + tile * job->each.saved;
-    if (batch->states)
-        data.carry = batch->states + tile * job->each.state;
+        data.saved = batch->saved + tile * job->per_head.saved;
+    if (batch->state)
+        data.state = batch->state + tile * job->per_head.state;
     if (!batch->dqkv)
         return data;
     data.dout = batch->dout + out;
@@ -250,12 +250,12 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
         data.dq = dheads_of(job, head, row);
         data.dk = data.dq + head->width;
     }
-    if (job->gates_each)
+    if (job->gates_per_head)
         data.dgates = batch->dgates + gates;
-    if (job->rates_each)
+    if (job->rates_per_head)
         data.drates = batch->drates + rates;
     if (job->dparams_parts)
-        data.dparams = job->dparams_parts + tile * job->dparams_each;
+        data.dparams = job->dparams_parts + tile * job->dparams_per_head;
     return data;
 }
 
@@ -289,15 +289,16 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
     Job job = job_of(kind, sizes, batch);
     size_t parts = dparams_parts_reals(&job), tiles = sizes->batch * sizes->heads;
     if (parts) {
-        job.dparams_parts = batch->scratch + team_size() * job.each.scratch;
+        job.dparams_parts = batch->scratch + team_size() * job.per_head.scratch;
         vector_zero(job.dparams_parts, parts);
     }
     run(&job, sizes->length, kind->engine->backward);
     if (attention_dheads_reals(kind, sizes) > 0)
         team_run_rows(sizes->batch * sizes->length, TEAM_ROWS, sum_heads, &job);
     for (size_t tile = 0; parts && tile < tiles; tile++)
-        vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_each,
-                          job.dparams_parts + tile * job.dparams_each, 1, job.params_each);
+        vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_per_head,
+                          job.dparams_parts + tile * job.dparams_per_head, 1,
+                          job.params_per_head);
 }
 
 void attention_step(const AttentionKind *kind, const AttentionBatch *batch,

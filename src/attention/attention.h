@@ -36,20 +36,21 @@ typedef struct AttentionHead {
     const AttentionKind *kind;
     const LayerParts *parts;
     const AttentionOptions *options;
-    size_t length;        /* T positions */
+    size_t length;        /* T positions; in a step, those that the state has room for */
     size_t width;         /* D, the dimension of queries and keys, */
     size_t value_width;   /* and Dv, that of values and outputs */
     size_t copies;        /* keys and values of a position: 1, or the steps of deltaproduct */
     size_t index, heads;  /* of the head in its layer, and how many that has */
     size_t key_heads;     /* with queries and keys of their own: all, or 1 for all */
     size_t layer, layers; /* of the layer in the model, and how many that has */
-    size_t stride;        /* reals between positions of q, k and v, */
-    size_t out_stride;    /* of the output, */
-    size_t gates_stride;  /* of the gates */
-    size_t rates_stride;  /* and of the rates */
-    const real *rotary;   /* (T, D) angles, for kinds that rotate their features; or NULL */
-    bool carries;         /* the sequence continues from a state, data->carry, */
-    size_t position;      /* which has read this many positions; in a step always */
+    size_t stride;        /* reals between positions of q, k and v */
+    size_t out_stride;    /* reals between positions of out */
+    size_t gates_stride;  /* reals between positions of gates */
+    size_t rates_stride;  /* reals between positions of rates */
+    const real *rotary;   /* (T, D) angles, in a step (1, D), for kinds that rotate their
+                             features; or NULL */
+    bool carries;         /* the sequence continues from the state in data->state */
+    size_t position;      /* positions that this state has read; in a step always */
     Dropout dropout;      /* of attention weights, for kinds that have them */
 } AttentionHead;
 
@@ -71,7 +72,7 @@ typedef struct AttentionData {
     real *scratch; /* (memory.scratch) */
     /* (memory.state) The state before the first position, replaced by the one after the last;
      * or NULL. */
-    real *carry;
+    real *state;
     /* backward only, NULL in forward: all are overwritten, except dparams, which accumulate */
     const real *dout;                               /* (T, Dv) */
     const real *dbonus;                             /* (T, Dv) or NULL */
@@ -98,7 +99,7 @@ typedef struct AttentionEngine {
     double (*flop)(const AttentionHead *head);
     void (*forward)(const AttentionData *data, const AttentionHead *head);
     void (*backward)(const AttentionData *data, const AttentionHead *head);
-    /* Decodes head->position, after those before it, with its state in data->carry, which
+    /* Decodes head->position, after those before it, with its state in data->state, which
      * starts at zero. Rows of data and rotary are that position's. */
     void (*step)(const AttentionData *data, const AttentionHead *head);
     const struct Recurrence *recurrence; /* of the chunkwise form */
@@ -119,7 +120,7 @@ typedef struct GateLayer {
     size_t (*count)(
         const AttentionHead *head); /* of the numbers; NULL: there is no such layer */
     LowRank low;
-    /* Initial biases; NULL: 0. */
+    /* Initial biases, (count); NULL: 0. */
     void (*start)(real *bias, const AttentionHead *head, RandomKey key);
 } GateLayer;
 
@@ -169,17 +170,17 @@ extern const LayerParts attention_common_parts;
 
 struct AttentionKind {
     const char *name, *help;
-    const char *source;   /* authors, year, arXiv number; NULL: linnet's own */
-    const char *cost;     /* per token, such as "D^2" or "T D" */
-    const char *uses;     /* names of its own options, separated by blanks; or NULL */
-    bool has_weights;     /* it has a weight per pair, which dropout can drop */
-    bool normalised;      /* the weights of a position sum to 1 */
-    bool gates_values;    /* the weight of a pair differs by feature of the value */
-    bool turns_itself;    /* applies RoPE itself; otherwise q and k arrive rotated */
-    bool no_rotary;       /* RoPE would break it */
-    bool alternates;      /* the second of two heads sees what the first does not */
-    bool knows_positions; /* without position encodings, which are off by default */
-    bool finite_state;    /* decoding takes constant memory and time per token */
+    const char *source;     /* authors, year, arXiv number; NULL: linnet's own */
+    const char *cost;       /* per token, such as "D^2" or "T D" */
+    const char *uses;       /* names of its own options, separated by blanks; or NULL */
+    bool has_weights;       /* it has a weight per pair, which dropout can drop */
+    bool normalised;        /* the weights of a position sum to 1 */
+    bool gates_values;      /* the weight of a pair differs by feature of the value */
+    bool applies_rope;      /* applies RoPE itself; otherwise q and k arrive rotated */
+    bool no_rotary;         /* RoPE would break it */
+    bool alternates;        /* the second of two heads sees what the first does not */
+    bool encodes_positions; /* without position encodings: these are off by default */
+    bool finite_state;      /* decoding takes constant memory and time per token */
     AttentionCarry carry;
     size_t (*copies)(const AttentionHead *head); /* of keys and values; NULL: 1 */
 
@@ -197,7 +198,7 @@ struct AttentionKind {
     bool params_random;
 
     const AttentionEngine *engine;
-    const void *detail; /* describes the kind to its engine */
+    const void *engine_options; /* describes the kind to its engine */
 };
 
 /* clang-format off */
@@ -277,7 +278,7 @@ typedef struct AttentionBatch {
     real *scratch;      /* (attention_memory.scratch) */
     /* (attention_memory.state) Decoding states, or states carried between windows; NULL:
      * windows start from zero. */
-    real *states;
+    real *state;
     const real *dout;   /* (B*T, head.out_stride) */
     const real *dbonus; /* (B*T, head.out_stride) or NULL */
     real *dqkv;         /* (B*T, head.stride) */

@@ -15,9 +15,9 @@ Bucket bucket_lay_out(Arena *arena, const AttentionHead *head)
 {
     Bucket b = {.head = head, .near = bucket_near(head)};
     size_t rows = (head->length + TILE - 1) / TILE * TILE, panel = TILE * (b.near + TILE);
-    ROWS_TAKE(arena, rows * head->width, &b.q, &b.v, &b.dq, &b.dv);
-    ROWS_TAKE(arena, rows, &b.scale, &b.along);
-    ROWS_TAKE(arena, panel, &b.p, &b.dp);
+    ARENA_REALS_EACH(arena, rows * head->width, &b.q, &b.v, &b.dq, &b.dv);
+    ARENA_REALS_EACH(arena, rows, &b.scale, &b.along);
+    ARENA_REALS_EACH(arena, panel, &b.p, &b.dp);
     b.tile = arena_reals(arena, TILE * head->width);
     return b;
 }

@@ -24,7 +24,7 @@ static void clear_above_diagonal(Triangle m, size_t first)
 {
     size_t count = band_rows(m, first);
     for (size_t i = 0; i < count; i++) {
-        real *row = m.at + (first + i) * m.stride + first;
+        real *row = m.data + (first + i) * m.stride + first;
         for (size_t j = 0; j < count; j++)
             row[j] = j > i ? 0 : row[j];
     }
@@ -33,10 +33,10 @@ static void clear_above_diagonal(Triangle m, size_t first)
 void triangle_product(Triangle m, Factor a, Factor b, size_t width)
 {
     for (size_t first = 0; first < m.rows; first += BAND) { /* bands of columns */
-        Factor b_band = transposed(b.at + first * b.stride, b.stride);
+        Factor b_band = transposed(b.data + first * b.stride, b.stride);
         gemm(m.rows - first, band_rows(m, first), width, 1,
-             plain(a.at + first * a.stride, a.stride), b_band, GEMM_SET,
-             m.at + first * m.stride + first, m.stride);
+             plain(a.data + first * a.stride, a.stride), b_band, GEMM_SET,
+             m.data + first * m.stride + first, m.stride);
         clear_above_diagonal(m, first);
     }
 }
@@ -45,7 +45,7 @@ void triangle_add(real *y, size_t y_stride, Triangle m, Factor x, size_t width)
 {
     for (size_t first = 0; first < m.rows; first += BAND) {
         size_t count = band_rows(m, first);
-        gemm(count, width, first + count, 1, plain(m.at + first * m.stride, m.stride), x,
+        gemm(count, width, first + count, 1, plain(m.data + first * m.stride, m.stride), x,
              GEMM_ADD, y + first * y_stride, y_stride);
     }
 }
@@ -54,8 +54,8 @@ void triangle_transposed_add(real *y, size_t y_stride, Triangle m, Factor x, siz
 {
     for (size_t first = 0; first < m.rows; first += BAND)
         gemm(band_rows(m, first), width, m.rows - first, 1,
-             transposed(m.at + first * m.stride + first, m.stride),
-             plain(x.at + first * x.stride, x.stride), GEMM_ADD, y + first * y_stride,
+             transposed(m.data + first * m.stride + first, m.stride),
+             plain(x.data + first * x.stride, x.stride), GEMM_ADD, y + first * y_stride,
              y_stride);
 }
 
@@ -74,11 +74,11 @@ void triangle_solve(Triangle l, real *x, size_t stride, size_t width)
         size_t end = first + block_rows(l, first);
         /* X -= L X, with the solved rows above */
         if (first > 0)
-            gemm(end - first, width, first, -1, plain(l.at + first * l.stride, l.stride),
+            gemm(end - first, width, first, -1, plain(l.data + first * l.stride, l.stride),
                  plain(x, stride), GEMM_ADD, x + first * stride, stride);
         for (size_t i = first + 1; i < end; i++)
             for (size_t j = first; j < i; j++)
-                vector_add_scaled(x + i * stride, x + j * stride, -l.at[i * l.stride + j],
+                vector_add_scaled(x + i * stride, x + j * stride, -l.data[i * l.stride + j],
                                   width);
     }
 }
@@ -92,11 +92,11 @@ void triangle_solve_transposed(Triangle l, real *x, size_t stride, size_t width)
         /* X -= L^T X, with the solved rows below */
         if (end < l.rows)
             gemm(end - first, width, l.rows - end, -1,
-                 transposed(l.at + end * l.stride + first, l.stride),
+                 transposed(l.data + end * l.stride + first, l.stride),
                  plain(x + end * stride, stride), GEMM_ADD, x + first * stride, stride);
         for (size_t i = end; i-- > first;)
             for (size_t j = i + 1; j < end; j++)
-                vector_add_scaled(x + i * stride, x + j * stride, -l.at[j * l.stride + i],
+                vector_add_scaled(x + i * stride, x + j * stride, -l.data[j * l.stride + i],
                                   width);
     }
 }
@@ -132,8 +132,8 @@ static void lay_out_rows(Chunk *c, Arena *arena, const AttentionHead *head)
 {
     const Recurrence *recurrence = head->kind->engine->recurrence;
     size_t all = 2 * head->width + head->value_width + recurrence->expansion->gates;
-    ROWS_TAKE(arena, recurrence->chunk * all, &c->expanded, &c->dexpanded);
-    ROWS_TAKE(arena, recurrence->chunk * head->value_width, &c->out, &c->out_gradients);
+    ARENA_REALS_EACH(arena, recurrence->chunk * all, &c->expanded, &c->dexpanded);
+    ARENA_REALS_EACH(arena, recurrence->chunk * head->value_width, &c->out, &c->out_gradients);
     c->inner = *head;
     c->inner.stride = c->inner.gates_stride = all;
     c->inner.out_stride = head->value_width;
@@ -147,7 +147,7 @@ static Chunk *lay_out(Work *work, Arena *arena, const AttentionHead *head)
     size_t chunk = recurrence->chunk;
     *c = (Chunk){.head = head,
                  .outer = head,
-                 .each = rows_of_position(head),
+                 .rows_per_position = rows_of_position(head),
                  .width = head->width,
                  .value_width = head->value_width,
                  .features = features_of(head)};
@@ -156,8 +156,8 @@ static Chunk *lay_out(Work *work, Arena *arena, const AttentionHead *head)
     size_t row = c->features > c->value_width ? c->features : c->value_width;
     c->state_reals = c->features * c->value_width + recurrence->sums * row;
     c->p.stride = c->a.stride = chunk;
-    ROWS_TAKE(arena, chunk * c->features, &c->q, &c->k);
-    ROWS_TAKE(arena, chunk * chunk, &c->p.at, &c->a.at);
+    ARENA_REALS_EACH(arena, chunk * c->features, &c->q, &c->k);
+    ARENA_REALS_EACH(arena, chunk * chunk, &c->p.data, &c->a.data);
     c->dstate = arena_reals(arena, c->state_reals);
     c->states = arena_reals(arena, recurrence->span * c->state_reals);
     recurrence->lay_out(c, arena);
@@ -230,20 +230,20 @@ static AttentionData rows_data(const Chunk *c)
 static void expand(Chunk *c)
 {
     const ChunkExpansion *expansion = c->outer->kind->engine->recurrence->expansion;
-    size_t width = c->value_width, last = c->each - 1;
+    size_t width = c->value_width, last = c->rows_per_position - 1;
     c->positions = c->data;
     for (size_t i = 0; i < c->rows; i++) {
         const AttentionData from = attention_rows(&c->positions, i, c->outer);
-        real *dout = c->out_gradients + i * c->each * width;
-        for (size_t j = 0; j < c->each; j++)
-            expansion->load(c->expanded + (i * c->each + j) * c->inner.stride, &from, j,
-                            c->outer);
+        real *dout = c->out_gradients + i * c->rows_per_position * width;
+        for (size_t j = 0; j < c->rows_per_position; j++)
+            expansion->load(c->expanded + (i * c->rows_per_position + j) * c->inner.stride,
+                            &from, j, c->outer);
         vector_zero(dout, last * width);
         if (from.dout)
             memcpy(dout + last * width, from.dout, width * sizeof(real));
     }
     c->data = rows_data(c);
-    c->rows *= c->each;
+    c->rows *= c->rows_per_position;
     c->next_rows = 0; /* nothing to prefetch */
 }
 
@@ -251,9 +251,9 @@ static void expand(Chunk *c)
 static void collect_outputs(const Chunk *c)
 {
     size_t width = c->value_width;
-    for (size_t i = 0; c->head != c->outer && i < c->rows / c->each; i++)
+    for (size_t i = 0; c->head != c->outer && i < c->rows / c->rows_per_position; i++)
         memcpy(c->positions.out + i * c->outer->out_stride,
-               c->out + ((i + 1) * c->each - 1) * width, width * sizeof(real));
+               c->out + ((i + 1) * c->rows_per_position - 1) * width, width * sizeof(real));
 }
 
 /* After backward(). */
@@ -261,8 +261,9 @@ static void collect_gradients(const Chunk *c)
 {
     const ChunkExpansion *expansion = c->outer->kind->engine->recurrence->expansion;
     for (size_t row = c->rows; expansion && row-- > 0;) {
-        AttentionData to = attention_rows(&c->positions, row / c->each, c->outer);
-        expansion->backward(c->dexpanded + row * c->inner.stride, &to, row % c->each, c->outer);
+        AttentionData to = attention_rows(&c->positions, row / c->rows_per_position, c->outer);
+        expansion->backward(c->dexpanded + row * c->inner.stride, &to,
+                            row % c->rows_per_position, c->outer);
     }
 }
 
@@ -309,7 +310,7 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
     Chunk *c = lay_out_scratch(&work, data, head);
     size_t bytes = c->state_reals * sizeof(real), span = span_positions(head);
     if (head->carries)
-        memcpy(c->states, data->carry, bytes);
+        memcpy(c->states, data->state, bytes);
     else
         memset(c->states, 0, bytes);
     for (size_t start = 0; start < head->length; start += chunk_positions(head)) {
@@ -323,7 +324,7 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head)
             recurrence->update_state(c, c->state);
     }
     if (head->carries)
-        memcpy(data->carry, c->states, bytes);
+        memcpy(data->state, c->states, bytes);
 }
 
 /* --- backward --- */
@@ -383,12 +384,12 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     move_upwards(c, data, 0, 0);
     const AttentionData rows = c->data;
     c->rows = 1;
-    c->state = data->carry;
-    for (size_t row = 0; row < c->each; row++) {
+    c->state = data->state;
+    for (size_t row = 0; row < c->rows_per_position; row++) {
         c->data = attention_rows(&rows, row, c->head);
         c->v = plain(c->data.v, c->head->stride);
         head->kind->engine->recurrence->step(c);
     }
-    c->rows = c->each;
+    c->rows = c->rows_per_position;
     collect_outputs(c);
 }

@@ -24,7 +24,7 @@
  * diagonal are zero inside a band's own square, and are neither written nor read elsewhere. */
 
 typedef struct Triangle {
-    real *at; /* (rows, rows), stride apart */
+    real *data; /* (rows, rows), stride apart */
     size_t rows, stride;
 } Triangle;
 
@@ -81,7 +81,7 @@ typedef struct Chunk {
 
     /* the driver's */
     const AttentionHead *outer; /* the head of the positions */
-    size_t each;                /* rows of a position */
+    size_t rows_per_position;   /* rows of a position */
     AttentionHead inner;        /* with an expansion: the head of the rows, */
     real *expanded, *dexpanded; /* (rows, 2 D + Dv + gates) its rows and their gradients, */
     real *out, *out_gradients;  /* (rows, Dv) the outputs of all, and their gradients, */

@@ -1,6 +1,6 @@
 /* The engine of the unnormalised kinds whose state fades by one number per position, and of
- * those that follow the delta rule; decay.c has the mathematics. The detail of a kind's row is
- * its DecayRule. */
+ * those that follow the delta rule; decay.c has the mathematics. The engine_options of a kind's
+ * row is its DecayRule. */
 #ifndef LINNET_DECAY_H
 #define LINNET_DECAY_H
 

@@ -52,12 +52,12 @@ const AttentionKind attention_delta = {
     .parts.norm = true,
     .gates = {.count = decay_gates},
     .parts.keeps_lengths = true,
-    .knows_positions = true,
+    .encodes_positions = true,
     .form = 1,
     .changed =
         "outputs are over the root of the head dimension, without QK-norm or RoPE (since 0.2)",
     .engine = &decay_engine,
-    .detail = &(const DecayRule){.delta = true},
+    .engine_options = &(const DecayRule){.delta = true},
 };
 
 /* --- gated --- */
@@ -76,10 +76,10 @@ const AttentionKind attention_gated_delta = {
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .cost = "D^2",
     .uses = "negative-eigenvalues",
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.convolution = true,
     .parts.gate = true,
-    .gates = {decay_gates, .start = start_gates},
+    .gates = {.count = decay_gates, .start = start_gates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params,
     .finite_state = true,
@@ -93,9 +93,9 @@ const AttentionKind attention_gated_delta = {
         "queries and keys are 3/4 as wide as the head dimension, values twice as wide as "
         "keys, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
-    .detail = &(const DecayRule){.delta = true,
-                                 .logarithms = timestep_logarithms,
-                                 .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true,
+                                         .logarithms = timestep_logarithms,
+                                         .logarithms_backward = timestep_logarithms_backward},
 };
 
 /* --- comba --- */
@@ -120,10 +120,10 @@ const AttentionKind attention_comba = {
     .help = "Comba: gated-delta with a weaker lookup, and queries corrected by the key",
     .cost = "D^2",
     .uses = "negative-eigenvalues",
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.convolution = true,
     .parts.gate = true,
-    .gates = {decay_gates, .start = start_gates},
+    .gates = {.count = decay_gates, .start = start_gates},
     .param_count = three_parameters,
     .start_params = start_comba,
     .finite_state = true,
@@ -138,10 +138,10 @@ const AttentionKind attention_comba = {
         "the lookup reads the state before its decay, and values are twice as wide as keys "
         "(since 0.2)",
     .engine = &decay_engine,
-    .detail = &(const DecayRule){.delta = true,
-                                 .feedback = true,
-                                 .logarithms = timestep_logarithms,
-                                 .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true,
+                                         .feedback = true,
+                                         .logarithms = timestep_logarithms,
+                                         .logarithms_backward = timestep_logarithms_backward},
 };
 
 /* --- deltaproduct --- */
@@ -209,12 +209,12 @@ const AttentionKind attention_deltaproduct = {
     .uses = "steps-per-token negative-eigenvalues",
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.convolution = true,
     .parts.norm = true,
     .parts.gate = true,
     .copies = steps_of,
-    .gates = {product_gates, .start = start_product_gates},
+    .gates = {.count = product_gates, .start = start_product_gates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params,
     .parts.keys = {.parts = 3, .of = 4},
@@ -225,7 +225,7 @@ const AttentionKind attention_deltaproduct = {
         "keys and values of all steps are projected, and values are twice as wide as keys "
         "(since 0.2)",
     .engine = &decay_product_engine,
-    .detail = &(const DecayRule){.delta = true,
-                                 .logarithms = timestep_logarithms,
-                                 .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true,
+                                         .logarithms = timestep_logarithms,
+                                         .logarithms_backward = timestep_logarithms_backward},
 };

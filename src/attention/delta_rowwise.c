@@ -145,11 +145,11 @@ const AttentionKind attention_kda = {
     .uses = "negative-eigenvalues",
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.convolution = true,
     .parts.norm = true,
     .parts.gate = true,
-    .gates = {one_per_feature, {.rank = width_of_values}, start_gates},
+    .gates = {.count = one_per_feature, {.rank = width_of_values}, start_gates},
     .rates = {.count = rates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params_from_one,
@@ -158,7 +158,7 @@ const AttentionKind attention_kda = {
     .form = 1,
     .changed = "its rates come from a layer of their own (since 0.2)",
     .engine = &rowwise_engine,
-    .detail = &rule,
+    .engine_options = &rule,
 };
 
 const AttentionKind attention_gdn2 = {
@@ -170,11 +170,11 @@ const AttentionKind attention_gdn2 = {
     .gates_values = true,
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.convolution = true,
     .parts.norm = true,
     .parts.gate = true,
-    .gates = {one_per_feature, {.rank = width_of_values}, start_gates},
+    .gates = {.count = one_per_feature, {.rank = width_of_values}, start_gates},
     .rates = {.count = rates},
     .param_count = timestep_param_count,
     .start_params = timestep_start_params_from_one,
@@ -183,5 +183,5 @@ const AttentionKind attention_gdn2 = {
     .form = 1,
     .changed = "its rates come from a layer of their own (since 0.2)",
     .engine = &rowwise_engine,
-    .detail = &rule,
+    .engine_options = &rule,
 };

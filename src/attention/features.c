@@ -35,7 +35,7 @@ enum { CHUNK = 64, SPAN = 4 };
 
 static const FeatureMap *map_of(const AttentionHead *head)
 {
-    return head->kind->detail;
+    return head->kind->engine_options;
 }
 
 static size_t features_of(const AttentionHead *head)
@@ -62,7 +62,7 @@ static double flop(const AttentionHead *head)
 /* --- memory --- */
 
 typedef struct Features {
-    Chunk at; /* its queries and keys are features */
+    Chunk chunk; /* its queries and keys are features */
     const FeatureMap *map;
     real scale;         /* of rows */
     size_t leading;     /* how many features weigh a pair */
@@ -79,26 +79,28 @@ _Static_assert(sizeof(Features) <= CHUNKWISE_MOST, "the driver has room for it")
 static void lay_out(void *work, Arena *arena)
 {
     Features *c = work;
-    const Chunk at = c->at;
-    *c = (Features){.at = at, .map = map_of(at.head), .leading = leading_of(at.head)};
-    ROWS_TAKE(arena, CHUNK * at.features, &c->q_numerator, &c->k_numerator, &c->dq, &c->dk);
-    c->dout = arena_reals(arena, CHUNK * at.value_width);
+    const Chunk chunk = c->chunk;
+    *c = (Features){
+        .chunk = chunk, .map = map_of(chunk.head), .leading = leading_of(chunk.head)};
+    ARENA_REALS_EACH(arena, CHUNK * chunk.features, &c->q_numerator, &c->k_numerator, &c->dq,
+                     &c->dk);
+    c->dout = arena_reals(arena, CHUNK * chunk.value_width);
     c->dn = arena_reals(arena, CHUNK);
-    c->z = arena_reals(arena, at.features);
-    c->scale = c->map->scale ? c->map->scale(at.head) : 1;
-    c->angles = at.head->kind->turns_itself ? at.head->rotary : NULL;
+    c->z = arena_reals(arena, chunk.features);
+    c->scale = c->map->scale ? c->map->scale(chunk.head) : 1;
+    c->angles = chunk.head->kind->applies_rope ? chunk.head->rotary : NULL;
     if (!c->angles && !c->map->divide_queries)
-        c->q_numerator = c->at.q;
+        c->q_numerator = c->chunk.q;
     if (!c->angles)
-        c->k_numerator = c->at.k;
+        c->k_numerator = c->chunk.k;
 }
 
 /* The chunk's rows of q or k, and their features. */
 static FeatureRows rows_of(const Features *c, bool keys)
 {
-    const AttentionData *data = &c->at.data;
-    return keys ? (FeatureRows){&c->at, true, data->k, data->dk, c->at.k, c->dk}
-                : (FeatureRows){&c->at, false, data->q, data->dq, c->at.q, c->dq};
+    const AttentionData *data = &c->chunk.data;
+    return keys ? (FeatureRows){&c->chunk, true, data->k, data->dk, c->chunk.k, c->dk}
+                : (FeatureRows){&c->chunk, false, data->q, data->dq, c->chunk.q, c->dq};
 }
 
 /* Rotates features for the numerator, if there are angles. */
@@ -106,22 +108,24 @@ static void rotate_numerator(const Features *c, real *numerator, const real *x)
 {
     if (!c->angles)
         return;
-    memcpy(numerator, x, c->at.rows * c->at.features * sizeof(real));
-    for (size_t i = 0; i < c->at.rows; i++)
-        rotary_turn(numerator + i * c->at.features,
-                    c->angles + (c->at.start + i) * c->at.features, c->at.features, false);
+    memcpy(numerator, x, c->chunk.rows * c->chunk.features * sizeof(real));
+    for (size_t i = 0; i < c->chunk.rows; i++)
+        rotary_rotate(numerator + i * c->chunk.features,
+                      c->angles + (c->chunk.start + i) * c->chunk.features, c->chunk.features,
+                      false);
 }
 
 static void load_features(const Features *c, bool keys)
 {
     const FeatureRow *row = keys ? c->map->key : c->map->query;
     const FeatureRows rows = rows_of(c, keys);
-    size_t stride = c->at.head->stride;
+    size_t stride = c->chunk.head->stride;
     if (!row)
         c->map->forward(&rows);
-    for (size_t i = 0; row && i < c->at.rows; i++) {
-        chunk_fetch_next(&c->at, rows.x, stride, i);
-        row->forward(rows.y + i * c->at.features, rows.x + i * stride, c->scale, c->at.width);
+    for (size_t i = 0; row && i < c->chunk.rows; i++) {
+        chunk_fetch_next(&c->chunk, rows.x, stride, i);
+        row->forward(rows.y + i * c->chunk.features, rows.x + i * stride, c->scale,
+                     c->chunk.width);
     }
 }
 
@@ -129,33 +133,33 @@ static void features_backward(const Features *c, bool keys)
 {
     const FeatureRow *row = keys ? c->map->key : c->map->query;
     const FeatureRows rows = rows_of(c, keys);
-    size_t stride = c->at.head->stride, features = c->at.features;
+    size_t stride = c->chunk.head->stride, features = c->chunk.features;
     if (!row)
         c->map->backward(&rows);
-    for (size_t i = 0; row && i < c->at.rows; i++)
+    for (size_t i = 0; row && i < c->chunk.rows; i++)
         row->backward(rows.dx + i * stride, rows.dy + i * features, rows.y + i * features,
-                      rows.x + i * stride, c->scale, c->at.width);
+                      rows.x + i * stride, c->scale, c->chunk.width);
 }
 
 static void prepare(void *work)
 {
     Features *c = work;
-    c->n = c->at.data.saved;
+    c->n = c->chunk.data.saved;
     load_features(c, true);
-    rotate_numerator(c, c->k_numerator, c->at.k);
+    rotate_numerator(c, c->k_numerator, c->chunk.k);
 }
 
 /* The queries, divided if every feature has its own denominator; leaves z at the chunk's end in
  * that case. */
 static void load_queries(Features *c)
 {
-    const real *z = c->at.state + c->at.features * c->at.value_width;
+    const real *z = c->chunk.state + c->chunk.features * c->chunk.value_width;
     load_features(c, false);
-    memcpy(c->z, z, c->at.features * sizeof(real));
+    memcpy(c->z, z, c->chunk.features * sizeof(real));
     if (c->map->divide_queries)
-        c->map->divide_queries(c->q_numerator, c->z, c->at.q, c->at.k, c->at.rows,
-                               c->at.features);
-    rotate_numerator(c, c->q_numerator, c->at.q);
+        c->map->divide_queries(c->q_numerator, c->z, c->chunk.q, c->chunk.k, c->chunk.rows,
+                               c->chunk.features);
+    rotate_numerator(c, c->q_numerator, c->chunk.q);
 }
 
 /* --- forward --- */
@@ -178,29 +182,31 @@ static void sum_rows(real *restrict n, real *restrict z, const real *restrict q,
 /* P = tril(Q K^T), of all features, the leading ones, or q and k themselves. */
 static void multiply_pairs(const Features *c)
 {
-    size_t stride = c->map->near ? c->at.head->stride : c->at.features;
-    triangle_product(c->at.p, plain(c->map->near ? c->at.data.q : c->q_numerator, stride),
-                     plain(c->map->near ? c->at.data.k : c->k_numerator, stride), c->leading);
+    size_t stride = c->map->near ? c->chunk.head->stride : c->chunk.features;
+    triangle_product(c->chunk.p, plain(c->map->near ? c->chunk.data.q : c->q_numerator, stride),
+                     plain(c->map->near ? c->chunk.data.k : c->k_numerator, stride),
+                     c->leading);
 }
 
 /* Turns the products in P into weights; the denominators are their sums. */
 static void compute_pair_weights(const Features *c)
 {
-    for (size_t i = 0; i < c->at.rows; i++)
-        c->n[i] = c->map->pair_weights(c->at.p.at + i * c->at.p.stride, i + 1, c->scale) +
-                  vector_dot(c->at.q + i * c->at.features, c->z, c->at.features);
+    for (size_t i = 0; i < c->chunk.rows; i++)
+        c->n[i] = c->map->pair_weights(c->chunk.p.data + i * c->chunk.p.stride, i + 1,
+                                       c->scale) +
+                  vector_dot(c->chunk.q + i * c->chunk.features, c->z, c->chunk.features);
 }
 
 static void divide(const Features *c)
 {
-    size_t stride = c->at.head->stride, out_stride = c->at.head->out_stride;
-    for (size_t i = 0; i < c->at.rows; i++) {
-        chunk_fetch_next(&c->at, c->at.data.v, stride, i);
-        chunk_fetch_next(&c->at, c->at.data.out, out_stride, i);
+    size_t stride = c->chunk.head->stride, out_stride = c->chunk.head->out_stride;
+    for (size_t i = 0; i < c->chunk.rows; i++) {
+        chunk_fetch_next(&c->chunk, c->chunk.data.v, stride, i);
+        chunk_fetch_next(&c->chunk, c->chunk.data.out, out_stride, i);
         c->n[i] += c->map->epsilon;
         real inverse = 1 / c->n[i];
-        real *restrict y = c->at.data.out + i * out_stride;
-        for (size_t j = 0; j < c->at.value_width; j++)
+        real *restrict y = c->chunk.data.out + i * out_stride;
+        for (size_t j = 0; j < c->chunk.value_width; j++)
             y[j] *= inverse;
     }
 }
@@ -209,19 +215,19 @@ static void forward(void *work)
 {
     Features *c = work;
     const FeatureMap *map = c->map;
-    size_t width = c->at.value_width, features = c->at.features;
-    size_t stride = c->at.head->out_stride;
-    real *out = c->at.data.out;
+    size_t width = c->chunk.value_width, features = c->chunk.features;
+    size_t stride = c->chunk.head->out_stride;
+    real *out = c->chunk.data.out;
     load_queries(c);
     multiply_pairs(c);
     if (map->pair_weights)
         compute_pair_weights(c);
     else if (!map->divide_queries)
-        sum_rows(c->n, c->z, c->at.q, c->at.k, c->at.rows, features);
+        sum_rows(c->n, c->z, c->chunk.q, c->chunk.k, c->chunk.rows, features);
     /* O = Q S + P V */
-    chunk_product(c->at.state_is_zero, c->at.rows, width, features,
-                  plain(c->q_numerator, features), plain(c->at.state, width), out, stride);
-    triangle_add(out, stride, c->at.p, c->at.v, width);
+    chunk_product(c->chunk.state_is_zero, c->chunk.rows, width, features,
+                  plain(c->q_numerator, features), plain(c->chunk.state, width), out, stride);
+    triangle_add(out, stride, c->chunk.p, c->chunk.v, width);
     if (!map->divide_queries)
         divide(c);
 }
@@ -230,12 +236,12 @@ static void forward(void *work)
 static void update_state(void *work, real *state)
 {
     const Features *c = work;
-    size_t width = c->at.value_width;
-    real *z = state + c->at.features * width;
-    gemm(c->at.features, width, c->at.rows, 1, transposed(c->k_numerator, c->at.features),
-         c->at.v, GEMM_ADD, state, width);
-    for (size_t i = 0; i < c->at.rows; i++)
-        vector_add_scaled(z, c->at.k + i * c->at.features, 1, c->at.features);
+    size_t width = c->chunk.value_width;
+    real *z = state + c->chunk.features * width;
+    gemm(c->chunk.features, width, c->chunk.rows, 1,
+         transposed(c->k_numerator, c->chunk.features), c->chunk.v, GEMM_ADD, state, width);
+    for (size_t i = 0; i < c->chunk.rows; i++)
+        vector_add_scaled(z, c->chunk.k + i * c->chunk.features, 1, c->chunk.features);
 }
 
 /* --- backward --- */
@@ -243,12 +249,12 @@ static void update_state(void *work, real *state)
 /* y = o / n:  do = dy / n,  dn = -(dy . y) / n.  Without a division, do is dy. */
 static void divide_backward(const Features *c)
 {
-    const AttentionData *data = &c->at.data;
-    size_t width = c->at.value_width, stride = c->at.head->out_stride;
-    for (size_t i = 0; i < c->at.rows; i++) {
+    const AttentionData *data = &c->chunk.data;
+    size_t width = c->chunk.value_width, stride = c->chunk.head->out_stride;
+    for (size_t i = 0; i < c->chunk.rows; i++) {
         const real *dy = data->dout + i * stride;
-        chunk_fetch_next(&c->at, data->dout, stride, i);
-        chunk_fetch_next(&c->at, data->out, stride, i);
+        chunk_fetch_next(&c->chunk, data->dout, stride, i);
+        chunk_fetch_next(&c->chunk, data->out, stride, i);
         real *restrict gradient = c->dout + i * width;
         real inverse = c->map->divide_queries ? 1 : 1 / c->n[i];
         for (size_t j = 0; j < width; j++)
@@ -262,36 +268,37 @@ static void divide_backward(const Features *c)
 static void pairs_backward(const Features *c, Factor dout)
 {
     multiply_pairs(c);
-    triangle_product(c->at.a, dout, c->at.v, c->at.value_width);
-    for (size_t i = 0; c->map->pair_weights && i < c->at.rows; i++)
-        c->map->pair_weights_backward(c->at.p.at + i * c->at.p.stride,
-                                      c->at.a.at + i * c->at.a.stride, c->dn[i], i + 1,
+    triangle_product(c->chunk.a, dout, c->chunk.v, c->chunk.value_width);
+    for (size_t i = 0; c->map->pair_weights && i < c->chunk.rows; i++)
+        c->map->pair_weights_backward(c->chunk.p.data + i * c->chunk.p.stride,
+                                      c->chunk.a.data + i * c->chunk.a.stride, c->dn[i], i + 1,
                                       c->scale);
 }
 
 static void products_backward(const Features *c, real *ds)
 {
-    size_t width = c->at.value_width, features = c->at.features, stride = c->at.head->stride;
-    size_t rows = c->at.rows;
-    bool is_last = c->at.is_last;
-    real *dv = c->at.data.dv;
+    size_t width = c->chunk.value_width, features = c->chunk.features,
+           stride = c->chunk.head->stride;
+    size_t rows = c->chunk.rows;
+    bool is_last = c->chunk.is_last;
+    real *dv = c->chunk.data.dv;
     Factor q = plain(c->q_numerator, features), k = plain(c->k_numerator, features);
-    Factor dout = plain(c->dout, width), v = c->at.v;
+    Factor dout = plain(c->dout, width), v = c->chunk.v;
     pairs_backward(c, dout);
     /* dQ = dO S^T + A K */
-    chunk_product(c->at.state_is_zero, rows, features, width, dout,
-                  transposed(c->at.state, width), c->dq, features);
+    chunk_product(c->chunk.state_is_zero, rows, features, width, dout,
+                  transposed(c->chunk.state, width), c->dq, features);
     if (!c->map->near)
-        triangle_add(c->dq, features, c->at.a, k, c->leading);
+        triangle_add(c->dq, features, c->chunk.a, k, c->leading);
     /* dK = V dS^T + A^T Q */
     chunk_product(is_last, rows, features, width, v, transposed(ds, width), c->dk, features);
     if (!c->map->near)
-        triangle_transposed_add(c->dk, features, c->at.a, q, c->leading);
+        triangle_transposed_add(c->dk, features, c->chunk.a, q, c->leading);
     /* dV = K dS + P^T dO */
     chunk_product(is_last, rows, width, features, k, plain(ds, width), dv, stride);
-    triangle_transposed_add(dv, stride, c->at.p, dout, width);
+    triangle_transposed_add(dv, stride, c->chunk.p, dout, width);
     /* dS += Q^T dO */
-    if (c->at.start > 0)
+    if (c->chunk.start > 0)
         gemm(features, width, rows, 1, transposed(c->q_numerator, features), dout, GEMM_ADD, ds,
              width);
 }
@@ -300,13 +307,13 @@ static void products_backward(const Features *c, real *ds)
  * sum of dn_i q_i over i >= j, which dz accumulates backwards through the chunks. */
 static void sums_backward(const Features *c, real *dz)
 {
-    size_t features = c->at.features;
-    for (size_t i = 0; i < c->at.rows; i++) {
-        vector_add_scaled(c->z, c->at.k + i * features, 1, features);
+    size_t features = c->chunk.features;
+    for (size_t i = 0; i < c->chunk.rows; i++) {
+        vector_add_scaled(c->z, c->chunk.k + i * features, 1, features);
         vector_add_scaled(c->dq + i * features, c->z, c->dn[i], features);
     }
-    for (size_t i = c->at.rows; i-- > 0;) {
-        vector_add_scaled(dz, c->at.q + i * features, c->dn[i], features);
+    for (size_t i = c->chunk.rows; i-- > 0;) {
+        vector_add_scaled(dz, c->chunk.q + i * features, c->dn[i], features);
         vector_add_scaled(c->dk + i * features, dz, 1, features);
     }
 }
@@ -314,22 +321,22 @@ static void sums_backward(const Features *c, real *dz)
 /* As above with z_i the sum before the chunk: pairs_backward() has used dn inside it. */
 static void sums_before_backward(const Features *c, real *dz)
 {
-    size_t features = c->at.features;
-    for (size_t i = 0; i < c->at.rows; i++) {
+    size_t features = c->chunk.features;
+    for (size_t i = 0; i < c->chunk.rows; i++) {
         vector_add_scaled(c->dq + i * features, c->z, c->dn[i], features);
         vector_add_scaled(c->dk + i * features, dz, 1, features);
     }
-    for (size_t i = 0; i < c->at.rows; i++)
-        vector_add_scaled(dz, c->at.q + i * features, c->dn[i], features);
+    for (size_t i = 0; i < c->chunk.rows; i++)
+        vector_add_scaled(dz, c->chunk.q + i * features, c->dn[i], features);
 }
 
 static void denominators_backward(const Features *c, real *dz)
 {
-    memcpy(c->z, c->at.state + c->at.features * c->at.value_width,
-           c->at.features * sizeof(real));
+    memcpy(c->z, c->chunk.state + c->chunk.features * c->chunk.value_width,
+           c->chunk.features * sizeof(real));
     if (c->map->divide_queries)
-        c->map->divide_queries_backward(c->dq, c->dk, dz, c->q_numerator, c->z, c->at.k,
-                                        c->at.rows, c->at.features);
+        c->map->divide_queries_backward(c->dq, c->dk, dz, c->q_numerator, c->z, c->chunk.k,
+                                        c->chunk.rows, c->chunk.features);
     else if (c->map->pair_weights)
         sums_before_backward(c, dz);
     else
@@ -339,25 +346,25 @@ static void denominators_backward(const Features *c, real *dz)
 /* The shares of near pairs: dq += A k    dk += A^T q */
 static void near_backward(const Features *c)
 {
-    const AttentionData *data = &c->at.data;
-    size_t stride = c->at.head->stride;
-    triangle_add(data->dq, stride, c->at.a, plain(data->k, stride), c->leading);
-    triangle_transposed_add(data->dk, stride, c->at.a, plain(data->q, stride), c->leading);
+    const AttentionData *data = &c->chunk.data;
+    size_t stride = c->chunk.head->stride;
+    triangle_add(data->dq, stride, c->chunk.a, plain(data->k, stride), c->leading);
+    triangle_transposed_add(data->dk, stride, c->chunk.a, plain(data->q, stride), c->leading);
 }
 
 static void backward(void *work, real *dstate)
 {
     Features *c = work;
-    size_t features = c->at.features;
+    size_t features = c->chunk.features;
     load_queries(c);
     divide_backward(c);
     products_backward(c, dstate);
-    for (size_t i = 0; c->angles && i < c->at.rows; i++) {
-        const real *angles = c->angles + (c->at.start + i) * features;
-        rotary_turn(c->dq + i * features, angles, features, true);
-        rotary_turn(c->dk + i * features, angles, features, true);
+    for (size_t i = 0; c->angles && i < c->chunk.rows; i++) {
+        const real *angles = c->angles + (c->chunk.start + i) * features;
+        rotary_rotate(c->dq + i * features, angles, features, true);
+        rotary_rotate(c->dk + i * features, angles, features, true);
     }
-    denominators_backward(c, dstate + features * c->at.value_width);
+    denominators_backward(c, dstate + features * c->chunk.value_width);
     features_backward(c, false);
     features_backward(c, true);
     if (c->map->near)
@@ -369,20 +376,20 @@ static void backward(void *work, real *dstate)
 static void step(void *work)
 {
     Features *c = work;
-    real *state = c->at.state;
-    size_t width = c->at.value_width, features = c->at.features;
-    real *z = state + features * width, n = 1, *out = c->at.data.out;
+    real *state = c->chunk.state;
+    size_t width = c->chunk.value_width, features = c->chunk.features;
+    real *z = state + features * width, n = 1, *out = c->chunk.data.out;
     prepare(c);
     load_features(c, false);
     if (c->map->divide_queries)
-        c->map->divide_queries(c->q_numerator, z, c->at.q, c->at.k, 1, features);
+        c->map->divide_queries(c->q_numerator, z, c->chunk.q, c->chunk.k, 1, features);
     else
-        sum_rows(&n, z, c->at.q, c->at.k, 1, features);
+        sum_rows(&n, z, c->chunk.q, c->chunk.k, 1, features);
     real inverse = 1 / (n + c->map->epsilon);
-    rotate_numerator(c, c->q_numerator, c->at.q);
+    rotate_numerator(c, c->q_numerator, c->chunk.q);
     vector_zero(out, width);
     for (size_t i = 0; i < features; i++) {
-        vector_add_scaled(state + i * width, c->at.data.v, c->k_numerator[i], width);
+        vector_add_scaled(state + i * width, c->chunk.data.v, c->k_numerator[i], width);
         vector_add_scaled(out, state + i * width, c->q_numerator[i] * inverse, width);
     }
 }
@@ -390,13 +397,13 @@ static void step(void *work)
 /* The state absorbs a chunk whose keys and values are kept in rows. */
 static void absorb_chunk(Features c, const real *recent, real *state)
 {
-    AttentionHead rows = *c.at.head;
-    rows.stride = c.at.features;
-    c.at.head = &rows;
-    c.at.rows = CHUNK;
-    c.at.next_rows = 0;
-    c.at.data.k = recent;
-    c.at.v = plain(recent + c.at.width, rows.stride);
+    AttentionHead rows = *c.chunk.head;
+    rows.stride = c.chunk.features;
+    c.chunk.head = &rows;
+    c.chunk.rows = CHUNK;
+    c.chunk.next_rows = 0;
+    c.chunk.data.k = recent;
+    c.chunk.v = plain(recent + c.chunk.width, rows.stride);
     prepare(&c);
     update_state(&c, state);
 }
@@ -406,25 +413,26 @@ static void absorb_chunk(Features c, const real *recent, real *state)
 static void near_step(void *work)
 {
     Features *c = work;
-    real *state = c->at.state;
-    size_t width = c->at.width, of_values = c->at.value_width, features = c->at.features;
-    size_t last = c->at.head->position % CHUNK;
-    real *z = state + features * of_values, *recent = z + features, *p = c->at.p.at;
-    if (last == 0 && c->at.head->position > 0)
+    real *state = c->chunk.state;
+    size_t width = c->chunk.width, of_values = c->chunk.value_width,
+           features = c->chunk.features;
+    size_t last = c->chunk.head->position % CHUNK;
+    real *z = state + features * of_values, *recent = z + features, *p = c->chunk.p.data;
+    if (last == 0 && c->chunk.head->position > 0)
         absorb_chunk(*c, recent, state);
-    memcpy(recent + last * features, c->at.data.k, width * sizeof(real));
-    memcpy(recent + last * features + width, c->at.data.v, of_values * sizeof(real));
+    memcpy(recent + last * features, c->chunk.data.k, width * sizeof(real));
+    memcpy(recent + last * features + width, c->chunk.data.v, of_values * sizeof(real));
     for (size_t j = 0; j <= last; j++)
-        p[j] = vector_dot(c->at.data.q, recent + j * features, width);
+        p[j] = vector_dot(c->chunk.data.q, recent + j * features, width);
     load_features(c, false);
-    real n = c->map->pair_weights(p, last + 1, c->scale) + vector_dot(c->at.q, z, features);
+    real n = c->map->pair_weights(p, last + 1, c->scale) + vector_dot(c->chunk.q, z, features);
     real inverse = 1 / n;
-    vector_zero(c->at.data.out, of_values);
+    vector_zero(c->chunk.data.out, of_values);
     for (size_t j = 0; j <= last; j++)
-        vector_add_scaled(c->at.data.out, recent + j * features + width, p[j] * inverse,
+        vector_add_scaled(c->chunk.data.out, recent + j * features + width, p[j] * inverse,
                           of_values);
     for (size_t i = 0; i < features; i++)
-        vector_add_scaled(c->at.data.out, state + i * of_values, c->at.q[i] * inverse,
+        vector_add_scaled(c->chunk.data.out, state + i * of_values, c->chunk.q[i] * inverse,
                           of_values);
 }
 

@@ -1,5 +1,5 @@
 /* The engine of normalised linear attention over positive features, which features.c explains.
- * A kind describes its features by a FeatureMap, the detail of its row.
+ * A kind describes its features by a FeatureMap, the engine_options of its row.
  *
  * D is the head dimension, F the number of features of a row of q or k. */
 #ifndef LINNET_FEATURES_H
@@ -9,7 +9,7 @@
 
 /* Rows of q or k, and their features. */
 typedef struct FeatureRows {
-    const Chunk *of;
+    const Chunk *chunk;
     bool keys;     /* rows of k, otherwise of q */
     const real *x; /* (rows, D), head->stride apart */
     real *dx;      /* (rows, D) like x; backward overwrites it */

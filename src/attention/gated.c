@@ -47,7 +47,7 @@ const AttentionKind attention_retention = {
     .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
     .parts.values = {.parts = 2, .of = 1},
     .engine = &decay_engine,
-    .detail = &(const DecayRule){.constant = decay},
+    .engine_options = &(const DecayRule){.constant = decay},
 };
 
 /* --- gated --- */
@@ -74,7 +74,7 @@ const AttentionKind attention_gated = {
     .source = "gla with one decay: Yang et al. 2023, arXiv 2312.06635",
     .help = "gated linear attention with one data-dependent decay per position",
     .cost = "D^2",
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.gate = true,
     .finite_state = true,
     .carry = CARRY_WHOLLY,
@@ -84,8 +84,8 @@ const AttentionKind attention_gated = {
     .form = 1,
     .changed = "it has no QK-norm any more (since 0.2)",
     .engine = &decay_engine,
-    .detail = &(const DecayRule){.logarithms = logarithms,
-                                 .logarithms_backward = logarithms_backward},
+    .engine_options = &(const DecayRule){.logarithms = logarithms,
+                                         .logarithms_backward = logarithms_backward},
 };
 
 /* --- gla --- */
@@ -130,17 +130,17 @@ const AttentionKind attention_gla = {
     .help = "GLA: gated linear attention with a data-dependent decay per feature",
     .cost = "D^2",
     .parts.gate = true,
-    .gates = {gates_per_feature, .low = {.rank = sixteen}},
+    .gates = {.count = gates_per_feature, .low = {.rank = sixteen}},
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.norm = true,
     .parts.keeps_lengths = true,
     .form = 1,
     .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
     .parts.keys = {.parts = 1, .of = 2},
     .engine = &rowwise_engine,
-    .detail = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
+    .engine_options = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
 
 /* --- hgrn2 --- */
@@ -212,7 +212,7 @@ const AttentionKind attention_hgrn2 = {
     .no_rotary = true,
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.norm = true,
     .parts.keeps_lengths = true,
     .parts.plain_convolution = true,
@@ -224,5 +224,5 @@ const AttentionKind attention_hgrn2 = {
         "one norm of all heads (since 0.2)",
     .parts.norms_all_heads = true,
     .engine = &rowwise_engine,
-    .detail = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
+    .engine_options = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
 };

@@ -40,7 +40,7 @@ static void start_params(real *params, const AttentionHead *head, RandomKey key)
 /* The start of the W of q or of k. */
 static size_t params_start(const FeatureRows *rows)
 {
-    return rows->keys ? param_count(rows->of->head) / 2 : 0;
+    return rows->keys ? param_count(rows->chunk->head) / 2 : 0;
 }
 
 /* --- features --- */
@@ -54,15 +54,15 @@ static void softmax(real *y, size_t width)
 
 static void forward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->of->head;
+    const AttentionHead *head = rows->chunk->head;
     size_t width = head->width;
     /* Z = X W^T, into the first half of the rows */
-    gemm(rows->of->rows, width, width, 1, plain(rows->x, head->stride),
-         transposed(rows->of->data.params + params_start(rows), width), GEMM_SET, rows->y,
+    gemm(rows->chunk->rows, width, width, 1, plain(rows->x, head->stride),
+         transposed(rows->chunk->data.params + params_start(rows), width), GEMM_SET, rows->y,
          2 * width);
-    for (size_t i = 0; i < rows->of->rows; i++) {
+    for (size_t i = 0; i < rows->chunk->rows; i++) {
         real *z = rows->y + i * 2 * width;
-        chunk_fetch_next(rows->of, rows->x, head->stride, i);
+        chunk_fetch_next(rows->chunk, rows->x, head->stride, i);
         for (size_t j = 0; j < width; j++)
             z[width + j] = -z[j];
         softmax(z, width);
@@ -72,8 +72,8 @@ static void forward(const FeatureRows *rows)
 
 static void backward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->of->head;
-    size_t width = head->width, count = rows->of->rows;
+    const AttentionHead *head = rows->chunk->head;
+    size_t width = head->width, count = rows->chunk->rows;
     for (size_t i = 0; i < count; i++) {
         const real *y = rows->y + i * 2 * width;
         real *dz = rows->dy + i * 2 * width;
@@ -83,10 +83,10 @@ static void backward(const FeatureRows *rows)
     }
     /* dX = dZ W    dW += dZ^T X */
     gemm(count, width, width, 1, plain(rows->dy, 2 * width),
-         plain(rows->of->data.params + params_start(rows), width), GEMM_SET, rows->dx,
+         plain(rows->chunk->data.params + params_start(rows), width), GEMM_SET, rows->dx,
          head->stride);
     gemm(width, width, count, 1, transposed(rows->dy, 2 * width), plain(rows->x, head->stride),
-         GEMM_ADD, rows->of->data.dparams + params_start(rows), width);
+         GEMM_ADD, rows->chunk->data.dparams + params_start(rows), width);
 }
 
 static double flop(const AttentionHead *head)
@@ -134,12 +134,12 @@ const AttentionKind attention_hedgehog = {
     .param_count = param_count,
     .start_params = start_params,
     .engine = &features_near_engine,
-    .detail = &(const FeatureMap){.width = features_of,
-                                  .forward = forward,
-                                  .backward = backward,
-                                  .scale = attention_scale,
-                                  .flop = flop,
-                                  .near = true,
-                                  .pair_weights = exp_weights,
-                                  .pair_weights_backward = exp_weights_backward},
+    .engine_options = &(const FeatureMap){.width = features_of,
+                                          .forward = forward,
+                                          .backward = backward,
+                                          .scale = attention_scale,
+                                          .flop = flop,
+                                          .near = true,
+                                          .pair_weights = exp_weights,
+                                          .pair_weights_backward = exp_weights_backward},
 };

@@ -50,8 +50,8 @@ typedef struct Pseudoinverse {
 static Pseudoinverse lay_out_pseudoinverse(Arena *arena, size_t size)
 {
     Pseudoinverse p = {.size = size};
-    ROWS_TAKE(arena, size * size, &p.a, &p.dresult, &p.da, &p.y, &p.w, &p.u, &p.r, &p.dz, &p.dy,
-              &p.du, &p.dr);
+    ARENA_REALS_EACH(arena, size * size, &p.a, &p.dresult, &p.da, &p.y, &p.w, &p.u, &p.r, &p.dz,
+                     &p.dy, &p.du, &p.dr);
     for (size_t i = 0; i <= STEPS; i++)
         p.z[i] = arena_reals(arena, size * size);
     p.result = p.z[STEPS];
@@ -182,10 +182,10 @@ Landmarks landmarks_lay_out(Arena *kept, Arena *work, const AttentionHead *head)
 {
     size_t count = landmarks_count(head), means = count * head->width;
     Landmarks l = {.head = head};
-    ROWS_TAKE(kept, means, &l.q, &l.k, &l.weighted);
-    ROWS_TAKE(kept, count, &l.max, &l.sum);
-    ROWS_TAKE(work, head->length, &l.pairs, &l.dpairs);
-    ROWS_TAKE(work, means, &l.dq, &l.dk, &l.df, &l.g);
+    ARENA_REALS_EACH(kept, means, &l.q, &l.k, &l.weighted);
+    ARENA_REALS_EACH(kept, count, &l.max, &l.sum);
+    ARENA_REALS_EACH(work, head->length, &l.pairs, &l.dpairs);
+    ARENA_REALS_EACH(work, means, &l.dq, &l.dk, &l.df, &l.g);
     l.c = arena_reals(work, count);
     Arena inverse = {0};
     lay_out_pseudoinverse(&inverse, count);

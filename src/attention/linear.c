@@ -45,12 +45,12 @@ const AttentionKind attention_linear = {
     .source = "Katharopoulos et al. 2020, arXiv 2006.16236",
     .help = "linear attention with feature map elu(x)+1; time grows linearly with the length",
     .cost = "D^2",
-    .turns_itself = true,
+    .applies_rope = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &elu, .key = &elu, .epsilon = (real)1e-6},
+    .engine_options = &(const FeatureMap){.query = &elu, .key = &elu, .epsilon = (real)1e-6},
 };
 
 /* --- relu --- */
@@ -76,12 +76,12 @@ const AttentionKind attention_relu = {
     .name = "relu",
     .help = "linear attention with the sparse feature map max(x,0)",
     .cost = "D^2",
-    .turns_itself = true,
+    .applies_rope = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &relu, .key = &relu},
+    .engine_options = &(const FeatureMap){.query = &relu, .key = &relu},
 };
 
 /* --- sqrelu: x / |x| times sqrt(D), then the square --- */
@@ -117,12 +117,13 @@ const AttentionKind attention_sqrelu = {
     .name = "sqrelu",
     .help = "linear attention with feature map max(x,0)^2 of normalised q and k",
     .cost = "D^2",
-    .turns_itself = true,
+    .applies_rope = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = sqrt_width},
+    .engine_options = &(
+        const FeatureMap){.query = &sqrelu, .key = &sqrelu, .scale = sqrt_width},
 };
 
 /* --- exp --- */
@@ -156,14 +157,14 @@ const AttentionKind attention_exp = {
     .name = "exp",
     .help = "linear attention with feature map exp(x), elementwise",
     .cost = "D^2",
-    .turns_itself = true,
+    .applies_rope = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &exp_features,
-                                  .key = &exp_features,
-                                  .scale = feature_half_scale},
+    .engine_options = &(const FeatureMap){.query = &exp_features,
+                                          .key = &exp_features,
+                                          .scale = feature_half_scale},
 };
 
 /* --- softmaxfeat --- */
@@ -198,15 +199,15 @@ const AttentionKind attention_softmaxfeat = {
     .name = "softmaxfeat",
     .help = "linear attention with feature map softmax(x), over the features of q and of k",
     .cost = "D^2",
-    .turns_itself = true,
+    .applies_rope = true,
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &softmax_features,
-                                  .key = &softmax_features,
-                                  .scale = feature_half_scale,
-                                  .epsilon = (real)1e-10},
+    .engine_options = &(const FeatureMap){.query = &softmax_features,
+                                          .key = &softmax_features,
+                                          .scale = feature_half_scale,
+                                          .epsilon = (real)1e-10},
 };
 
 /* --- efficient --- */
@@ -266,8 +267,8 @@ const AttentionKind attention_efficient = {
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.query = &softmax_features,
-                                  .key = &exp_features,
-                                  .divide_queries = divide_by_sums,
-                                  .divide_queries_backward = divide_by_sums_backward},
+    .engine_options = &(const FeatureMap){.query = &softmax_features,
+                                          .key = &exp_features,
+                                          .divide_queries = divide_by_sums,
+                                          .divide_queries_backward = divide_by_sums_backward},
 };

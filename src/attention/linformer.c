@@ -92,8 +92,8 @@ static Memory lay_out_memory(Arena *arena, const AttentionHead *head)
     size_t sequence = head->length * head->width, entries = panel_entries(head) * head->width;
     (void)arena_reals(arena, panel_memory(head).scratch);
     Memory m = {.means = arena_reals(arena, head->options->segment)};
-    ROWS_TAKE(arena, sequence, &m.q, &m.k);
-    ROWS_TAKE(arena, entries, &m.entry_k, &m.entry_v, &m.entry_dk, &m.entry_dv);
+    ARENA_REALS_EACH(arena, sequence, &m.q, &m.k);
+    ARENA_REALS_EACH(arena, entries, &m.entry_k, &m.entry_v, &m.entry_dk, &m.entry_dv);
     return m;
 }
 
@@ -241,7 +241,7 @@ static void step(const AttentionData *data, const AttentionHead *head)
     rotated.q = m.q;
     rotated.k = m.k;
     panel_step(&rotated, head);
-    add_to_entries(data, &m, panel_state(data->carry, head), head);
+    add_to_entries(data, &m, panel_state(data->state, head), head);
 }
 
 /* The pairs, and the products E K and F V. */
@@ -269,11 +269,11 @@ const AttentionKind attention_linformer = {
     .cost = "(segment + rank T / segment) D",
     .uses = "segment rank",
     .has_weights = true,
-    .turns_itself = true,
+    .applies_rope = true,
     .param_count = matrices_reals,
     .start_params = start_matrices,
     .engine = &engine,
-    .detail = &panel,
+    .engine_options = &panel,
 };
 
 const AttentionKind attention_pooled = {
@@ -283,7 +283,7 @@ const AttentionKind attention_pooled = {
     .uses = "segment",
     .has_weights = true,
     .normalised = true,
-    .turns_itself = true,
+    .applies_rope = true,
     .engine = &engine,
-    .detail = &panel,
+    .engine_options = &panel,
 };

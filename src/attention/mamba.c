@@ -15,7 +15,10 @@
  *   l_i = sigmoid(gate'),    angle_i = angle_(i-1) + t_i pi tanh(gates'')
  *
  * with q and k turned in D/2 planes. Two values of a state can so take turns, which a decay
- * alone cannot do. A head has a single input and output (SISO), unlike Mamba-3's MIMO form. */
+ * alone cannot do. A head has a single input and output (SISO), unlike Mamba-3's MIMO form.
+ *
+ * Shapes: queries and keys (rows, D); angles (rows, planes); states and their gradients (D,
+ * Dv), then the last key, value and angles; biases and parameters of a head. */
 #include "src/attention/decay.h"
 #include "src/attention/rows.h"
 #include "src/attention/timestep.h"
@@ -27,8 +30,8 @@
 Steps steps_lay_out(Arena *arena, const Chunk *chunk, bool trapezoid)
 {
     Steps s = {.trapezoid = trapezoid, .planes = trapezoid ? chunk->width / 2 : 0};
-    ROWS_TAKE(arena, DECAY_CHUNK, &s.current, &s.previous, &s.weights, &s.diagonal);
-    ROWS_TAKE(arena, DECAY_CHUNK * s.planes, &s.angles, &s.cosines, &s.sines);
+    ARENA_REALS_EACH(arena, DECAY_CHUNK, &s.current, &s.previous, &s.weights, &s.diagonal);
+    ARENA_REALS_EACH(arena, DECAY_CHUNK * s.planes, &s.angles, &s.cosines, &s.sines);
     s.keys = arena_reals(arena, DECAY_CHUNK * chunk->width);
     if (trapezoid)
         s.state = arena_reals(arena, chunk->width * chunk->value_width);
@@ -307,10 +310,10 @@ const AttentionKind attention_mamba2 = {
     .source = "Dao and Gu 2024, arXiv 2405.21060",
     .help = "Mamba-2: a data-dependent step size sets both the decay and the weight of a write",
     .cost = "D^2",
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.convolution = true,
     .parts.gate = true,
-    .gates = {decay_gates, .start = start_gates},
+    .gates = {.count = decay_gates, .start = start_gates},
     .param_count = two_parameters,
     .start_params = start_params,
     .finite_state = true,
@@ -329,7 +332,7 @@ const AttentionKind attention_mamba2 = {
     .parts.norms_all_heads = true,
     .parts.gates_first = true,
     .engine = &decay_engine,
-    .detail = &(const DecayRule){.steps = true},
+    .engine_options = &(const DecayRule){.steps = true},
 };
 
 const AttentionKind attention_mamba3 = {
@@ -337,9 +340,9 @@ const AttentionKind attention_mamba3 = {
     .source = "Lahoti et al. 2026, arXiv 2603.15569",
     .help = "Mamba-3: mamba2 with the trapezoid rule and data-dependent RoPE",
     .cost = "D^2",
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.gate = true,
-    .gates = {decay_gates, {.rank = thirty_two}, start_gates},
+    .gates = {.count = decay_gates, {.rank = thirty_two}, start_gates},
     .param_count = two_parameters,
     .start_params = start_params,
     .finite_state = true,
@@ -348,5 +351,5 @@ const AttentionKind attention_mamba3 = {
     .form = 1,
     .changed = "outputs are not over the root of the head dimension (since 0.2)",
     .engine = &decay_trapezoid_engine,
-    .detail = &(const DecayRule){.steps = true, .trapezoid = true},
+    .engine_options = &(const DecayRule){.steps = true, .trapezoid = true},
 };

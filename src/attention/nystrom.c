@@ -61,10 +61,10 @@ static Work lay_out_work(Arena *kept, Arena *scratch, const AttentionHead *head)
     size_t keys = most_keys(head) * head->width, panel = tile_rows(head) * most_keys(head);
     size_t segment = landmarks_segment(head) * head->width;
     Work w = {.head = head, .landmarks = landmarks_lay_out(kept, scratch, head)};
-    ROWS_TAKE(kept, keys, &w.keys, &w.values);
-    ROWS_TAKE(scratch, keys, &w.dkeys, &w.dvalues);
-    ROWS_TAKE(scratch, segment, &w.q, &w.dq);
-    ROWS_TAKE(scratch, panel, &w.p, &w.dp);
+    ARENA_REALS_EACH(kept, keys, &w.keys, &w.values);
+    ARENA_REALS_EACH(scratch, keys, &w.dkeys, &w.dvalues);
+    ARENA_REALS_EACH(scratch, segment, &w.q, &w.dq);
+    ARENA_REALS_EACH(scratch, panel, &w.p, &w.dp);
     return w;
 }
 
@@ -84,7 +84,7 @@ typedef struct Decoding {
 static Decoding lay_out_decoding(Arena *state, Arena *scratch, const AttentionHead *head)
 {
     Decoding d = {.work = lay_out_work(state, scratch, head)};
-    ROWS_TAKE(state, head->length * head->width, &d.keys, &d.values);
+    ARENA_REALS_EACH(state, head->length * head->width, &d.keys, &d.values);
     d.rows.f = arena_reals(scratch, landmarks_count(head) * head->width);
     d.rows.lse = arena_reals(scratch, landmarks_count(head));
     return d;
@@ -296,7 +296,7 @@ static void step(const AttentionData *data, const AttentionHead *head)
     size_t position = head->position, width = head->width;
     size_t segment = landmarks_segment(head), b = position / segment;
     size_t place = position % segment, row = (b + place) * width;
-    Arena kept = arena_over(data->carry), scratch = arena_over(data->scratch);
+    Arena kept = arena_over(data->state), scratch = arena_over(data->scratch);
     const Decoding d = lay_out_decoding(&kept, &scratch, head);
     const Work *w = &d.work;
     memcpy(d.keys + position * width, data->k, width * sizeof(real));
@@ -337,7 +337,7 @@ const AttentionKind attention_nystrom = {
         "Nystromformer, causal: own block exact, earlier ones by landmarks and pseudoinverse",
     .cost = "(segment + T / segment) D + T^3 / segment^4",
     .uses = "segment",
-    .turns_itself = true,
+    .applies_rope = true,
     .carry = CARRY_NEVER,
     .engine = &engine,
 };

@@ -95,7 +95,7 @@ AttentionMemory panel_memory(const AttentionHead *head)
 
 static Work work_of(const AttentionData *data, const AttentionHead *head)
 {
-    const PanelKind *kind = head->kind->detail;
+    const PanelKind *kind = head->kind->engine_options;
     size_t width = head->width, stride = head->stride;
     size_t length = head->length, entries = panel_entries(head);
     Work work = {.data = data,
@@ -503,7 +503,7 @@ static void tile_backward(const Work *work, size_t query)
 
 void panel_backward(const AttentionData *data, const AttentionHead *head)
 {
-    const PanelKind *kind = head->kind->detail;
+    const PanelKind *kind = head->kind->engine_options;
     Work work = work_of(data, head);
     const PanelKeys *entries = &work.source.keys[PANEL_ENTRIES];
     rows_zero(data->dq, head->stride, head->length, head->width);

@@ -1,7 +1,7 @@
 /* The engine of exact softmax attention and its relatives, which differ in the keys that a
  * query sees: a range of positions that ends with itself, and entries that stand for whole
- * earlier blocks of the sequence. A kind that uses the engine says by its detail, a PanelKind,
- * what its queries see. */
+ * earlier blocks of the sequence. A kind that uses the engine says by its engine_options, a
+ * PanelKind, what its queries see. */
 #ifndef LINNET_PANEL_H
 #define LINNET_PANEL_H
 

@@ -3,7 +3,7 @@
 
 PanelReach panel_reach(const AttentionHead *head)
 {
-    const PanelKind *kind = head->kind->detail;
+    const PanelKind *kind = head->kind->engine_options;
     if (kind->reach)
         return kind->reach(head);
     return (PanelReach){.window = PANEL_ALL, .block = PANEL_ALL};

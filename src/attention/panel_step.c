@@ -12,7 +12,7 @@ static size_t entries_begun(const AttentionHead *head)
 
 size_t panel_state_reals(const AttentionHead *head)
 {
-    const PanelKind *kind = head->kind->detail;
+    const PanelKind *kind = head->kind->engine_options;
     size_t decay_sums = kind->fades ? panel_ring_rows(head) : 0;
     return 2 * (panel_ring_rows(head) + entries_begun(head)) * head->width + decay_sums;
 }
@@ -46,9 +46,9 @@ static real absorb_values(real *out,               /* (D) */
  * from the first visible position on. */
 void panel_step(const AttentionData *data, const AttentionHead *head)
 {
-    const PanelKind *kind = head->kind->detail;
+    const PanelKind *kind = head->kind->engine_options;
     PanelReach reach = panel_reach(head);
-    PanelState s = panel_state(data->carry, head);
+    PanelState s = panel_state(data->state, head);
     size_t width = head->width, rows = panel_ring_rows(head), position = head->position;
     size_t first = panel_first_seen(&reach, position);
     size_t seen = position + 1 - first, entries = panel_entries_seen(&reach, position);

@@ -102,15 +102,15 @@ static void key_row(real *restrict y, real shift, size_t features)
 
 static void forward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->of->head;
+    const AttentionHead *head = rows->chunk->head;
     size_t width = head->width, features = features_of(head);
     real scale = feature_half_scale(head);
     /* Y = U W^T */
-    gemm(rows->of->rows, features, width, scale, plain(rows->x, head->stride),
-         transposed(rows->of->data.params, width), GEMM_SET, rows->y, features);
-    for (size_t i = 0; i < rows->of->rows; i++) {
+    gemm(rows->chunk->rows, features, width, scale, plain(rows->x, head->stride),
+         transposed(rows->chunk->data.params, width), GEMM_SET, rows->y, features);
+    for (size_t i = 0; i < rows->chunk->rows; i++) {
         const real *x = rows->x + i * head->stride;
-        chunk_fetch_next(rows->of, rows->x, head->stride, i);
+        chunk_fetch_next(rows->chunk, rows->x, head->stride, i);
         if (rows->keys)
             key_row(rows->y + i * features, scale * scale * vector_dot(x, x, width) / 2,
                     features);
@@ -135,10 +135,10 @@ static real exponents_backward(real *restrict dy, const real *restrict y, bool k
 
 static void backward(const FeatureRows *rows)
 {
-    const AttentionHead *head = rows->of->head;
+    const AttentionHead *head = rows->chunk->head;
     size_t width = head->width, features = features_of(head);
     real scale = feature_half_scale(head);
-    for (size_t i = 0; i < rows->of->rows; i++) {
+    for (size_t i = 0; i < rows->chunk->rows; i++) {
         real *restrict dx = rows->dx + i * head->stride;
         const real *x = rows->x + i * head->stride;
         real sum = exponents_backward(rows->dy + i * features, rows->y + i * features,
@@ -148,8 +148,8 @@ static void backward(const FeatureRows *rows)
             dx[j] = along * x[j];
     }
     /* dU += dY W */
-    gemm(rows->of->rows, width, features, scale, plain(rows->dy, features),
-         plain(rows->of->data.params, width), GEMM_ADD, rows->dx, head->stride);
+    gemm(rows->chunk->rows, width, features, scale, plain(rows->dy, features),
+         plain(rows->chunk->data.params, width), GEMM_ADD, rows->dx, head->stride);
 }
 
 /* The products of q and k with the directions. */
@@ -171,8 +171,8 @@ const AttentionKind attention_performer = {
     .finite_state = true,
     .carry = CARRY_DIVERGES,
     .engine = &features_engine,
-    .detail = &(const FeatureMap){.width = features_of,
-                                  .forward = forward,
-                                  .backward = backward,
-                                  .flop = flop},
+    .engine_options = &(const FeatureMap){.width = features_of,
+                                          .forward = forward,
+                                          .backward = backward,
+                                          .flop = flop},
 };

@@ -145,7 +145,7 @@ static State lay_out_state(Arena *arena, const AttentionHead *head)
     size_t hashes = head->options->hashes;
     State s = {.latest = lay_out_indexes(arena, hashes * head->options->buckets)};
     s.earlier = lay_out_indexes(arena, hashes * head->length);
-    ROWS_TAKE(arena, head->length * head->width, &s.keys, &s.values);
+    ARENA_REALS_EACH(arena, head->length * head->width, &s.keys, &s.values);
     return s;
 }
 
@@ -266,7 +266,7 @@ static size_t follow(const Scratch *s, const State *state, const AttentionHead *
 static void step(const AttentionData *data, const AttentionHead *head)
 {
     size_t width = head->width, position = head->position;
-    Arena in_state = arena_over(data->carry);
+    Arena in_state = arena_over(data->state);
     State s = lay_out_state(&in_state, head);
     Scratch sight = scratch_of(data->scratch, head);
     real *p = sight.p, *key = s.keys + position * width,
@@ -306,7 +306,7 @@ const AttentionKind attention_reformer = {
     .cost = "hashes near D",
     .uses = "hashes buckets near",
     .normalised = true,
-    .turns_itself = true,
+    .applies_rope = true,
     .carry = CARRY_NEVER,
     .param_count = param_count,
     .start_params = start_params,

@@ -6,12 +6,12 @@
 #include "src/math/vector.h"
 
 /* Gives COUNT reals to each of the pointers whose addresses follow. */
-#define ROWS_TAKE(arena, count, ...)                       \
-    rows_take((arena), (count), (real * *[]){__VA_ARGS__}, \
-              sizeof((real **[]){__VA_ARGS__}) / sizeof(real **))
+#define ARENA_REALS_EACH(arena, count, ...)                       \
+    arena_reals_each((arena), (count), (real * *[]){__VA_ARGS__}, \
+                     sizeof((real **[]){__VA_ARGS__}) / sizeof(real **))
 
-static inline void rows_take(Arena *arena, size_t count, real **const *pointers,
-                             size_t pointer_count)
+static inline void arena_reals_each(Arena *arena, size_t count, real **const *pointers,
+                                    size_t pointer_count)
 {
     for (size_t i = 0; i < pointer_count; i++)
         *pointers[i] = arena_reals(arena, count);

@@ -38,7 +38,9 @@
  * products may overflow; nobody reads them. But the middle lies in the future of the first
  * half. So B is a whole power of two: it only moves the exponents of Q' and K', the products
  * are the same to the last bit whatever H is, and no position learns anything of a later one.
- */
+ *
+ * Shapes: rows of keys and queries (rows, D), of values (rows, Dv); factors (rows, D) or (D);
+ * states and their gradients (D, Dv). */
 #include "src/attention/rowwise.h"
 #include "src/attention/rows.h"
 
@@ -47,7 +49,7 @@ enum { CHUNK = 32, SPAN = 8 };
 /* --- memory --- */
 
 typedef struct Rowwise {
-    Chunk at; /* its queries and keys are Q' and K' */
+    Chunk chunk; /* its queries and keys are Q' and K' */
     const RowwiseRule *rule;
     real *g, *sums;              /* (rows, D) log a, G */
     real *decay, *inverse_decay; /* (rows, D) exp(G - H), exp(H - G) */
@@ -72,20 +74,21 @@ _Static_assert(sizeof(Rowwise) <= CHUNKWISE_MOST, "the driver has room for it");
 static void lay_out(void *work, Arena *arena)
 {
     Rowwise *c = work;
-    const Chunk at = c->at;
-    size_t block = CHUNK * at.width, of_values = CHUNK * at.value_width;
-    *c = (Rowwise){.at = at, .rule = at.head->kind->detail};
-    ROWS_TAKE(arena, block, &c->g, &c->sums, &c->decay, &c->inverse_decay, &c->scaled, &c->dg);
-    ROWS_TAKE(arena, at.width, &c->powers, &c->in, &c->out, &c->whole, &c->dlog);
+    const Chunk chunk = c->chunk;
+    size_t block = CHUNK * chunk.width, of_values = CHUNK * chunk.value_width;
+    *c = (Rowwise){.chunk = chunk, .rule = chunk.head->kind->engine_options};
+    ARENA_REALS_EACH(arena, block, &c->g, &c->sums, &c->decay, &c->inverse_decay, &c->scaled,
+                     &c->dg);
+    ARENA_REALS_EACH(arena, chunk.width, &c->powers, &c->in, &c->out, &c->whole, &c->dlog);
     if (c->rule->values)
         c->values = arena_reals(arena, of_values);
     if (c->rule->erase_key) {
-        ROWS_TAKE(arena, block, &c->erase, &c->derase);
+        ARENA_REALS_EACH(arena, block, &c->erase, &c->derase);
         c->solved = arena_reals(arena, of_values);
     }
     if (!c->rule->erases)
         return;
-    ROWS_TAKE(arena, block, &c->find, &c->dfind);
+    ARENA_REALS_EACH(arena, block, &c->find, &c->dfind);
     c->minus = arena_reals(arena, of_values);
     c->writings = arena_reals(arena, SPAN * of_values);
     c->triangles = arena_reals(arena, (size_t)SPAN * CHUNK * CHUNK);
@@ -107,16 +110,16 @@ static size_t pairs_of(const Rowwise *c)
 
 static real *writing(const Rowwise *c)
 {
-    return c->writings + c->at.slot * CHUNK * c->at.value_width;
+    return c->writings + c->chunk.slot * CHUNK * c->chunk.value_width;
 }
 
 /* The last pair is that of the delta rule, if the kind follows it. */
 static Pair pair_of(const Rowwise *c, size_t index)
 {
-    size_t of_values = c->at.value_width, stride = c->at.head->stride;
-    Pair pair = {c->at.k, c->v, c->at.data.dk, c->at.data.dv, stride, stride};
+    size_t of_values = c->chunk.value_width, stride = c->chunk.head->stride;
+    Pair pair = {c->chunk.k, c->v, c->chunk.data.dk, c->chunk.data.dv, stride, stride};
     if (index == 1)
-        pair = (Pair){c->erase, c->v, c->derase, c->solved, c->at.width, of_values};
+        pair = (Pair){c->erase, c->v, c->derase, c->solved, c->chunk.width, of_values};
     if (c->rule->erases && index + 1 == pairs_of(c))
         pair.u = plain(writing(c), of_values);
     return pair;
@@ -128,8 +131,8 @@ static Pair pair_of(const Rowwise *c, size_t index)
 static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stride,
                           const real *restrict factors, const Rowwise *c)
 {
-    for (size_t i = 0; i < c->at.rows; i++)
-        for (size_t j = 0; j < c->at.width; j++)
+    for (size_t i = 0; i < c->chunk.rows; i++)
+        for (size_t j = 0; j < c->chunk.width; j++)
             y[i * y_stride + j] = x[i * x_stride + j] * factors[j];
 }
 
@@ -138,9 +141,9 @@ static void scale_columns(real *y, size_t y_stride, const real *x, size_t x_stri
 static void read_rows(real *y, size_t y_stride, const real *x, const real *factors,
                       const real *m, bool zero, const Rowwise *c)
 {
-    size_t width = c->at.width, of_values = c->at.value_width;
+    size_t width = c->chunk.width, of_values = c->chunk.value_width;
     scale_columns(c->scaled, width, x, width, factors, c);
-    chunk_product(zero, c->at.rows, of_values, width, plain(c->scaled, width),
+    chunk_product(zero, c->chunk.rows, of_values, width, plain(c->scaled, width),
                   plain(m, of_values), y, y_stride);
 }
 
@@ -148,8 +151,9 @@ static void read_rows(real *y, size_t y_stride, const real *x, const real *facto
 static void read_keys(real *y, size_t y_stride, Factor x, const real *factors, const real *m,
                       bool zero, const Rowwise *c)
 {
-    size_t width = c->at.width, of_values = c->at.value_width;
-    chunk_product(zero, c->at.rows, width, of_values, x, transposed(m, of_values), y, y_stride);
+    size_t width = c->chunk.width, of_values = c->chunk.value_width;
+    chunk_product(zero, c->chunk.rows, width, of_values, x, transposed(m, of_values), y,
+                  y_stride);
     scale_columns(y, y_stride, y, y_stride, factors, c);
 }
 
@@ -157,27 +161,27 @@ static void read_keys(real *y, size_t y_stride, Factor x, const real *factors, c
 static void add_products(real *m, const real *x, const real *factors, Factor y,
                          const Rowwise *c)
 {
-    size_t width = c->at.width, of_values = c->at.value_width;
+    size_t width = c->chunk.width, of_values = c->chunk.value_width;
     scale_columns(c->scaled, width, x, width, factors, c);
-    gemm(width, of_values, c->at.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m,
+    gemm(width, of_values, c->chunk.rows, 1, transposed(c->scaled, width), y, GEMM_ADD, m,
          of_values);
 }
 
 /* P = tril(X Y^T), or without the diagonal. */
 static void scores(const Rowwise *c, Factor x, Factor y, size_t width, bool strict)
 {
-    triangle_product(c->at.p, x, y, width);
-    for (size_t i = 0; strict && i < c->at.rows; i++)
-        c->at.p.at[i * CHUNK + i] = 0;
+    triangle_product(c->chunk.p, x, y, width);
+    for (size_t i = 0; strict && i < c->chunk.rows; i++)
+        c->chunk.p.data[i * CHUNK + i] = 0;
 }
 
 /* --- loading --- */
 
 static RowwiseRow row_of(const Rowwise *c, size_t i)
 {
-    size_t at = i * c->at.width;
-    RowwiseRow row = {.g = c->g + at, .q = c->at.q + at, .k = c->at.k + at};
-    row.v = c->values ? c->values + i * c->at.value_width : NULL;
+    size_t at = i * c->chunk.width;
+    RowwiseRow row = {.g = c->g + at, .q = c->chunk.q + at, .k = c->chunk.k + at};
+    row.v = c->values ? c->values + i * c->chunk.value_width : NULL;
     row.find = c->find ? c->find + at : NULL;
     row.erase = c->erase ? c->erase + at : NULL;
     return row;
@@ -185,34 +189,34 @@ static RowwiseRow row_of(const Rowwise *c, size_t i)
 
 static void load_row(const Rowwise *c, size_t i)
 {
-    const AttentionHead *head = c->at.head;
+    const AttentionHead *head = c->chunk.head;
     RowwiseRow row = row_of(c, i);
-    AttentionData data = attention_rows(&c->at.data, i, head);
-    chunk_fetch_next(&c->at, c->at.data.q, head->stride, i);
-    chunk_fetch_next(&c->at, c->at.data.k, head->stride, i);
-    if (c->at.data.gates)
-        chunk_fetch_next(&c->at, c->at.data.gates, head->gates_stride, i);
-    if (c->at.data.rates)
-        chunk_fetch_next(&c->at, c->at.data.rates, head->rates_stride, i);
+    AttentionData data = attention_rows(&c->chunk.data, i, head);
+    chunk_fetch_next(&c->chunk, c->chunk.data.q, head->stride, i);
+    chunk_fetch_next(&c->chunk, c->chunk.data.k, head->stride, i);
+    if (c->chunk.data.gates)
+        chunk_fetch_next(&c->chunk, c->chunk.data.gates, head->gates_stride, i);
+    if (c->chunk.data.rates)
+        chunk_fetch_next(&c->chunk, c->chunk.data.rates, head->rates_stride, i);
     c->rule->load(&row, &data, head);
-    for (size_t j = 0; j < c->at.width; j++)
+    for (size_t j = 0; j < c->chunk.width; j++)
         row.g[j] = row.g[j] < ROWWISE_LEAST ? ROWWISE_LEAST : row.g[j];
 }
 
 static void load_sums(const Rowwise *c)
 {
-    size_t width = c->at.width;
-    memcpy(c->sums, c->g, c->at.rows * width * sizeof *c->g);
-    for (size_t i = 1; i < c->at.rows; i++)
+    size_t width = c->chunk.width;
+    memcpy(c->sums, c->g, c->chunk.rows * width * sizeof *c->g);
+    for (size_t i = 1; i < c->chunk.rows; i++)
         vector_add_scaled(c->sums + i * width, c->sums + (i - 1) * width, 1, width);
 }
 
 static void load_reference(const Rowwise *c)
 {
     const real log2_e = (real)1.4426950408889634;
-    size_t width = c->at.width;
-    const real *middle = c->sums + c->at.rows / 2 * width;
-    const real *last = c->sums + (c->at.rows - 1) * width;
+    size_t width = c->chunk.width;
+    const real *middle = c->sums + c->chunk.rows / 2 * width;
+    const real *last = c->sums + (c->chunk.rows - 1) * width;
 #pragma omp simd
     for (size_t j = 0; j < width; j++) {
         real share = middle[j] * log2_e;
@@ -227,8 +231,8 @@ static void load_reference(const Rowwise *c)
 /* factors = exp(sign (G - H)) */
 static void load_factors(real *restrict factors, real sign, const Rowwise *c)
 {
-    size_t width = c->at.width;
-    for (size_t i = 0; i < c->at.rows; i++)
+    size_t width = c->chunk.width;
+    for (size_t i = 0; i < c->chunk.rows; i++)
         for (size_t j = 0; j < width; j++)
             factors[i * width + j] = vector_exp_scaled(sign * c->sums[i * width + j],
                                                        (int32_t)(-sign * c->powers[j]));
@@ -236,26 +240,26 @@ static void load_factors(real *restrict factors, real sign, const Rowwise *c)
 
 static void multiply(real *restrict x, const real *restrict factors, const Rowwise *c)
 {
-    for (size_t i = 0; i < c->at.rows * c->at.width; i++)
+    for (size_t i = 0; i < c->chunk.rows * c->chunk.width; i++)
         x[i] *= factors[i];
 }
 
 /* Computes U: what the delta rule writes. */
 static void compute_writing(const Rowwise *c)
 {
-    size_t width = c->at.width, of_values = c->at.value_width;
+    size_t width = c->chunk.width, of_values = c->chunk.value_width;
     real *u = writing(c);
     const Pair pair = pair_of(c, pairs_of(c) - 1);
     Factor find = plain(c->find, width), v = c->v;
     triangle_product(c->l, find, plain(pair.k, width), width);
-    read_rows(u, of_values, c->find, c->in, c->at.state, c->at.state_is_zero, c);
+    read_rows(u, of_values, c->find, c->in, c->chunk.state, c->chunk.state_is_zero, c);
     if (c->rule->erase_key) {
-        scores(c, find, plain(c->at.k, width), width, true);
-        triangle_add(u, of_values, c->at.p, v, of_values);
+        scores(c, find, plain(c->chunk.k, width), width, true);
+        triangle_add(u, of_values, c->chunk.p, v, of_values);
     }
-    for (size_t i = 0; i < c->at.rows; i++)
+    for (size_t i = 0; i < c->chunk.rows; i++)
         for (size_t j = 0; j < of_values; j++)
-            u[i * of_values + j] = (c->rule->erase_key ? 0 : v.at[i * v.stride + j]) -
+            u[i * of_values + j] = (c->rule->erase_key ? 0 : v.data[i * v.stride + j]) -
                                    u[i * of_values + j];
     triangle_solve(c->l, u, of_values, of_values);
 }
@@ -264,22 +268,22 @@ static void compute_writing(const Rowwise *c)
 static void prepare(void *work)
 {
     Rowwise *c = work;
-    c->v = c->values ? plain(c->values, c->at.value_width) : c->at.v;
-    c->l = (Triangle){c->triangles, c->at.rows, CHUNK};
-    for (size_t i = 0; i < c->at.rows; i++)
+    c->v = c->values ? plain(c->values, c->chunk.value_width) : c->chunk.v;
+    c->l = (Triangle){c->triangles, c->chunk.rows, CHUNK};
+    for (size_t i = 0; i < c->chunk.rows; i++)
         load_row(c, i);
     load_sums(c);
     load_reference(c);
     load_factors(c->inverse_decay, -1, c);
-    multiply(c->at.k, c->inverse_decay, c);
+    multiply(c->chunk.k, c->inverse_decay, c);
     if (c->erase)
         multiply(c->erase, c->inverse_decay, c);
     if (!c->rule->erases)
         return;
-    c->l.at += c->at.slot * CHUNK * CHUNK;
+    c->l.data += c->chunk.slot * CHUNK * CHUNK;
     load_factors(c->decay, 1, c);
     multiply(c->find, c->decay, c);
-    if (!c->at.slot_filled)
+    if (!c->chunk.slot_filled)
         compute_writing(c);
 }
 
@@ -287,7 +291,7 @@ static void load_queries(const Rowwise *c)
 {
     if (!c->rule->erases)
         load_factors(c->decay, 1, c);
-    multiply(c->at.q, c->decay, c);
+    multiply(c->chunk.q, c->decay, c);
 }
 
 /* --- forward --- */
@@ -295,21 +299,21 @@ static void load_queries(const Rowwise *c)
 static void forward(void *work)
 {
     const Rowwise *c = work;
-    size_t width = c->at.width, stride = c->at.head->out_stride;
-    real *out = c->at.data.out;
+    size_t width = c->chunk.width, stride = c->chunk.head->out_stride;
+    real *out = c->chunk.data.out;
     load_queries(c);
-    read_rows(out, stride, c->at.q, c->in, c->at.state, c->at.state_is_zero, c);
+    read_rows(out, stride, c->chunk.q, c->in, c->chunk.state, c->chunk.state_is_zero, c);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
-        scores(c, plain(c->at.q, width), plain(pair.k, width), width, false);
-        triangle_add(out, stride, c->at.p, pair.u, c->at.value_width);
+        scores(c, plain(c->chunk.q, width), plain(pair.k, width), width, false);
+        triangle_add(out, stride, c->chunk.p, pair.u, c->chunk.value_width);
     }
 }
 
 static void update_state(void *work, real *state)
 {
     const Rowwise *c = work;
-    rows_scale(state, c->at.value_width, c->whole, c->at.width, c->at.value_width);
+    rows_scale(state, c->chunk.value_width, c->whole, c->chunk.width, c->chunk.value_width);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
         add_products(state, pair.k, c->out, pair.u, c);
@@ -322,25 +326,26 @@ static void update_state(void *work, real *state)
  * what was written, whose share write_backward() adds. */
 static void start_dlog(const Rowwise *c, const real *ds)
 {
-    size_t of_values = c->at.value_width;
-    for (size_t j = 0; j < c->at.width; j++)
+    size_t of_values = c->chunk.value_width;
+    for (size_t j = 0; j < c->chunk.width; j++)
         c->dlog[j] = c->whole[j] *
-                     vector_dot(c->at.state + j * of_values, ds + j * of_values, of_values);
+                     vector_dot(c->chunk.state + j * of_values, ds + j * of_values, of_values);
 }
 
 /* dK' = (U dS^T) E      dU = (K' E) dS + P^T dO */
 static void write_backward(const Rowwise *c, const Pair *pair, const real *ds)
 {
-    size_t width = c->at.width;
+    size_t width = c->chunk.width;
     real *dk = pair->dk;
-    bool is_last = c->at.is_last;
+    bool is_last = c->chunk.is_last;
     read_keys(dk, pair->dk_stride, pair->u, c->out, ds, is_last, c);
-    for (size_t i = 0; i < c->at.rows; i++)
+    for (size_t i = 0; i < c->chunk.rows; i++)
         for (size_t j = 0; j < width; j++)
             c->dlog[j] += pair->k[i * width + j] * dk[i * pair->dk_stride + j];
     read_rows(pair->du, pair->du_stride, pair->k, c->out, ds, is_last, c);
-    scores(c, plain(c->at.q, width), plain(pair->k, width), width, false);
-    triangle_transposed_add(pair->du, pair->du_stride, c->at.p, c->at.dout, c->at.value_width);
+    scores(c, plain(c->chunk.q, width), plain(pair->k, width), width, false);
+    triangle_transposed_add(pair->du, pair->du_stride, c->chunk.p, c->chunk.dout,
+                            c->chunk.value_width);
 }
 
 /* The backward pass of reading: X are Q' or R', Z is the gradient of what they read.
@@ -349,30 +354,31 @@ static void write_backward(const Rowwise *c, const Pair *pair, const real *ds)
 static void read_backward(const Rowwise *c, real *ds, real *dx, size_t dx_stride, const real *x,
                           Factor z)
 {
-    size_t width = c->at.width;
-    read_keys(dx, dx_stride, z, c->in, c->at.state, c->at.state_is_zero, c);
+    size_t width = c->chunk.width;
+    read_keys(dx, dx_stride, z, c->in, c->chunk.state, c->chunk.state_is_zero, c);
     for (size_t p = 0; p < pairs_of(c); p++) {
         Pair pair = pair_of(c, p);
-        scores(c, z, pair.u, c->at.value_width, x == c->find);
-        triangle_add(dx, dx_stride, c->at.p, plain(pair.k, width), width);
-        triangle_transposed_add(pair.dk, pair.dk_stride, c->at.p, plain(x, width), width);
+        scores(c, z, pair.u, c->chunk.value_width, x == c->find);
+        triangle_add(dx, dx_stride, c->chunk.p, plain(pair.k, width), width);
+        triangle_transposed_add(pair.dk, pair.dk_stride, c->chunk.p, plain(x, width), width);
     }
-    if (c->at.start > 0)
+    if (c->chunk.start > 0)
         add_products(ds, x, c->in, z, c);
 }
 
 static void erase_backward(const Rowwise *c, real *ds)
 {
-    size_t width = c->at.width, of_values = c->at.value_width;
+    size_t width = c->chunk.width, of_values = c->chunk.value_width;
     Pair pair = pair_of(c, pairs_of(c) - 1);
     Factor minus = plain(c->minus, of_values);
     triangle_solve_transposed(c->l, pair.du, pair.du_stride, of_values);
-    for (size_t i = 0; i < c->at.rows; i++)
+    for (size_t i = 0; i < c->chunk.rows; i++)
         for (size_t j = 0; j < of_values; j++)
             c->minus[i * of_values + j] = -pair.du[i * pair.du_stride + j];
     if (c->rule->erase_key) {
-        scores(c, plain(c->find, width), plain(c->at.k, width), width, true);
-        triangle_transposed_add(c->at.data.dv, c->at.head->stride, c->at.p, minus, of_values);
+        scores(c, plain(c->find, width), plain(c->chunk.k, width), width, true);
+        triangle_transposed_add(c->chunk.data.dv, c->chunk.head->stride, c->chunk.p, minus,
+                                of_values);
     }
     read_backward(c, ds, c->dfind, width, c->find, minus);
 }
@@ -383,7 +389,7 @@ static void unscale(const Rowwise *c, real sign, const real *restrict x, real *r
 {
     real *restrict dlog = c->dlog;
 #pragma omp simd
-    for (size_t j = 0; j < c->at.width; j++) {
+    for (size_t j = 0; j < c->chunk.width; j++) {
         dlog[j] += sign * x[j] * dx[j];
         dx[j] *= factors[j];
     }
@@ -391,8 +397,8 @@ static void unscale(const Rowwise *c, real sign, const real *restrict x, real *r
 
 static void row_backward(const Rowwise *c, size_t i)
 {
-    size_t width = c->at.width, at = i * width;
-    AttentionData data = attention_rows(&c->at.data, i, c->at.head);
+    size_t width = c->chunk.width, at = i * width;
+    AttentionData data = attention_rows(&c->chunk.data, i, c->chunk.head);
     RowwiseRow d = {.g = c->dg + at,
                     .q = data.dq,
                     .k = data.dk,
@@ -400,15 +406,15 @@ static void row_backward(const Rowwise *c, size_t i)
                     .find = c->rule->erases ? c->dfind + at : NULL,
                     .erase = c->rule->erase_key ? c->derase + at : NULL,
                     .room = c->scaled};
-    unscale(c, 1, c->at.q + at, d.q, c->decay + at);
-    unscale(c, -1, c->at.k + at, d.k, c->inverse_decay + at);
+    unscale(c, 1, c->chunk.q + at, d.q, c->decay + at);
+    unscale(c, -1, c->chunk.k + at, d.k, c->inverse_decay + at);
     if (c->rule->erases)
         unscale(c, 1, c->find + at, d.find, c->decay + at);
     if (c->rule->erase_key)
         unscale(c, -1, c->erase + at, d.erase, c->inverse_decay + at);
     for (size_t j = 0; j < width; j++)
         d.g[j] = c->g[at + j] <= ROWWISE_LEAST ? 0 : c->dlog[j];
-    c->rule->backward(&d, &data, c->at.head);
+    c->rule->backward(&d, &data, c->chunk.head);
 }
 
 static void backward(void *work, real *ds)
@@ -420,11 +426,11 @@ static void backward(void *work, real *ds)
         Pair pair = pair_of(c, p);
         write_backward(c, &pair, ds);
     }
-    rows_scale(ds, c->at.value_width, c->whole, c->at.width, c->at.value_width);
-    read_backward(c, ds, c->at.data.dq, c->at.head->stride, c->at.q, c->at.dout);
+    rows_scale(ds, c->chunk.value_width, c->whole, c->chunk.width, c->chunk.value_width);
+    read_backward(c, ds, c->chunk.data.dq, c->chunk.head->stride, c->chunk.q, c->chunk.dout);
     if (c->rule->erases)
         erase_backward(c, ds);
-    for (size_t i = c->at.rows; i-- > 0;)
+    for (size_t i = c->chunk.rows; i-- > 0;)
         row_backward(c, i);
 }
 
@@ -433,27 +439,27 @@ static void backward(void *work, real *ds)
 static void step(void *work)
 {
     const Rowwise *c = work;
-    size_t of_values = c->at.value_width;
-    real *state = c->at.state, *out = c->at.data.out, *u = c->writings;
-    const real *v = c->values ? c->values : c->at.data.v;
-    const real *erase = c->rule->erase_key ? c->erase : c->at.k;
+    size_t of_values = c->chunk.value_width;
+    real *state = c->chunk.state, *out = c->chunk.data.out, *u = c->writings;
+    const real *v = c->values ? c->values : c->chunk.data.v;
+    const real *erase = c->rule->erase_key ? c->erase : c->chunk.k;
     load_row(c, 0);
     if (c->rule->erases)
         vector_zero(u, of_values);
     vector_zero(out, of_values);
-    for (size_t i = 0; i < c->at.width; i++) {
+    for (size_t i = 0; i < c->chunk.width; i++) {
         real *restrict s = state + i * of_values, decay = vector_exp(c->g[i]);
         for (size_t j = 0; j < of_values; j++)
             s[j] *= decay;
         if (c->rule->erases)
             vector_add_scaled(u, s, -c->find[i], of_values);
     }
-    for (size_t i = 0; i < c->at.width; i++) {
+    for (size_t i = 0; i < c->chunk.width; i++) {
         real *restrict s = state + i * of_values;
-        vector_add_scaled(s, v, c->at.k[i], of_values);
+        vector_add_scaled(s, v, c->chunk.k[i], of_values);
         if (c->rule->erases)
             vector_add_scaled(s, u, erase[i], of_values);
-        vector_add_scaled(out, s, c->at.q[i], of_values);
+        vector_add_scaled(out, s, c->chunk.q[i], of_values);
     }
 }
 
@@ -461,7 +467,7 @@ static void step(void *work)
  * rule adds as many and another read; a key of its own adds products and a write. */
 static double flop(const AttentionHead *head)
 {
-    const RowwiseRule *rule = head->kind->detail;
+    const RowwiseRule *rule = head->kind->engine_options;
     double width = (double)head->width, values = (double)head->value_width;
     double half = 1 + rule->erases + rule->erase_key;
     double whole = 4 + 2 * rule->erases + 2 * rule->erase_key;

@@ -1,6 +1,6 @@
 /* The engine of kinds whose state has a decay of its own for every row, that is, for every
  * feature of the keys; some of them follow the delta rule. rowwise.c has the mathematics. The
- * detail of a kind's row is its RowwiseRule. */
+ * engine_options of a kind's row is its RowwiseRule. */
 #ifndef LINNET_ROWWISE_H
 #define LINNET_ROWWISE_H
 

@@ -212,12 +212,12 @@ const AttentionKind attention_rwkv7 = {
     .cost = "D^2",
     .finite_state = true,
     .carry = CARRY_WHOLLY,
-    .knows_positions = true,
+    .encodes_positions = true,
     .parts.norm = true,
     .parts.gate = true,
     .parts.token_shift = (const double[SHIFTS]){0.2, 0.7, 0.7, 0.9, 0.9, 0.2},
-    .gates = {one_per_feature, {rank_of_rates, LOW_RANK_TANH}, start_decays},
-    .rates = {one_per_feature, {.rank = rank_of_rates}, start_rates},
+    .gates = {.count = one_per_feature, {rank_of_rates, LOW_RANK_TANH}, start_decays},
+    .rates = {.count = one_per_feature, {.rank = rank_of_rates}, start_rates},
     .parts.value_mix = {one_per_value, {.rank = rank_of_mix}, start_value_mix},
     .parts.has_bonus = true,
     .parts.group_norm = true,
@@ -230,5 +230,5 @@ const AttentionKind attention_rwkv7 = {
     .changed = "it has the layer of its authors: token shift, low ranks, bonus, value mix and "
                "GroupNorm (since 0.2)",
     .engine = &rowwise_engine,
-    .detail = &(const RowwiseRule){
+    .engine_options = &(const RowwiseRule){
         .erases = true, .erase_key = true, .load = load, .backward = backward}};

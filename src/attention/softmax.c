@@ -37,7 +37,7 @@ const AttentionKind attention_softmax = {
     .has_weights = true,
     .normalised = true,
     .engine = &softmax_engine,
-    .detail = &(const PanelKind){0},
+    .engine_options = &(const PanelKind){0},
 };
 
 /* --- softmax1 --- */
@@ -64,7 +64,7 @@ const AttentionKind attention_softmax1 = {
     .param_count = sink_reals,
     .start_params = start_sink,
     .engine = &softmax_engine,
-    .detail = &(const PanelKind){.has_sink = true},
+    .engine_options = &(const PanelKind){.has_sink = true},
 };
 
 /* --- fox --- */
@@ -107,7 +107,7 @@ static void fox_end_backward(const PanelSource *source, const AttentionData *dat
 /* All earlier keys fade a little more. */
 static void fox_step(const AttentionData *data, const AttentionHead *head)
 {
-    real *decay_sums = panel_state(data->carry, head).decay_sums;
+    real *decay_sums = panel_state(data->state, head).decay_sums;
     real decay = vector_log_sigmoid(data->gates[0]);
     for (size_t j = 0; j < head->position; j++)
         decay_sums[j] += decay;
@@ -134,10 +134,10 @@ const AttentionKind attention_fox = {
     .cost = "T D",
     .has_weights = true,
     .normalised = true,
-    .knows_positions = true,
+    .encodes_positions = true,
     .gates = {.count = one_gate},
     .engine = &fox_engine,
-    .detail = &(const PanelKind){.fades = true,
-                                 .prepare = fox_prepare,
-                                 .end_backward = fox_end_backward},
+    .engine_options = &(const PanelKind){.fades = true,
+                                         .prepare = fox_prepare,
+                                         .end_backward = fox_end_backward},
 };

@@ -95,7 +95,7 @@ static void window_prepare(PanelSource *source, const AttentionData *data,
     source->keys[PANEL_PAST].v = values;
     if (head->carries && !data->dq) {
         AttentionHead ring_sizes = ring_head(head);
-        PanelState ring = panel_state(data->carry, &ring_sizes);
+        PanelState ring = panel_state(data->state, &ring_sizes);
         keep_past(keys, values, ring, head);
         carry_out(ring, data, head);
     }
@@ -118,7 +118,7 @@ const AttentionKind attention_window = {
     .finite_state = true,
     .carry = CARRY_WHOLLY,
     .engine = &window_engine,
-    .detail = &(const PanelKind){.reach = window_reach, .prepare = window_prepare},
+    .engine_options = &(const PanelKind){.reach = window_reach, .prepare = window_prepare},
 };
 
 /* --- near and far heads --- */
@@ -210,7 +210,7 @@ static void strided_step(const AttentionData *data, const AttentionHead *head)
     }
     AttentionHead longest = strand_head(head, 0);
     AttentionData strand_data = *data;
-    strand_data.carry += head->position % period * panel_state_reals(&longest);
+    strand_data.state += head->position % period * panel_state_reals(&longest);
     longest.position /= period;
     panel_step(&strand_data, &longest);
 }
@@ -250,7 +250,7 @@ const AttentionKind attention_strided = {
     .has_weights = true,
     .normalised = true,
     .engine = &strided_engine,
-    .detail = &(const PanelKind){.reach = strided_reach},
+    .engine_options = &(const PanelKind){.reach = strided_reach},
 };
 
 /* --- fixed --- */
@@ -324,7 +324,7 @@ static void fixed_step(const AttentionData *data, const AttentionHead *head)
     size_t begin = period - summary(head);
     if (!is_far(head) || place < begin)
         return;
-    PanelState s = panel_state(data->carry, head);
+    PanelState s = panel_state(data->state, head);
     size_t entry = position / period * summary(head) + place - begin;
     memcpy(s.entry_k + entry * width, data->k, width * sizeof(real));
     memcpy(s.entry_v + entry * width, data->v, width * sizeof(real));
@@ -353,7 +353,7 @@ const AttentionKind attention_fixed = {
     .has_weights = true,
     .normalised = true,
     .engine = &fixed_engine,
-    .detail = &(const PanelKind){.reach = fixed_reach,
-                                 .prepare = fixed_prepare,
-                                 .end_backward = fixed_end_backward},
+    .engine_options = &(const PanelKind){.reach = fixed_reach,
+                                         .prepare = fixed_prepare,
+                                         .end_backward = fixed_end_backward},
 };

@@ -56,7 +56,7 @@ bool file_read(const char *path, size_t most, char **bytes, size_t *size, Error 
     *bytes = NULL;
     if (fd < 0)
         return false;
-    *bytes = memory_take(*size + 1, 1, path);
+    *bytes = memory_new(*size + 1, 1, path);
     bool good = read_all(fd, path, *bytes, *size, error);
     if (!good) {
         free(*bytes);

@@ -7,7 +7,7 @@
 
 static void *json_allocate(size_t size)
 {
-    return memory_take(1, size, "JSON");
+    return memory_new(1, size, "JSON");
 }
 
 void json_use_memory(void)

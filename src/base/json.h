@@ -2,7 +2,7 @@
  *
  * Objects and arrays are made with json_pack, which takes over a value given as "o". Strings
  * must be valid UTF-8. jansson's functions may silently truncate strings when out of memory; in
- * linnet's programs its memory comes from memory_take, and they end with an error instead. */
+ * linnet's programs its memory comes from memory_new, and they end with an error instead. */
 #ifndef LINNET_JSON_H
 #define LINNET_JSON_H
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Has jansson take its memory from memory_take, in the whole process: for programs only. */
+/* Has jansson take its memory from memory_new, in the whole process: for programs only. */
 void json_use_memory(void);
 
 /* A number, or null if it is not finite: JSON has no NaN. Nine digits of it are printed. */

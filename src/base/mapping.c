@@ -109,7 +109,7 @@ Mapping *mapping_open(const char *path, Error *error)
         close(fd);
         return NULL;
     }
-    Mapping *mapping = memory_take(1, sizeof *mapping, "a mapping");
+    Mapping *mapping = memory_new(1, sizeof *mapping, "a mapping");
     mapping->data = at;
     mapping->size = size;
     mapping->fd = fd;

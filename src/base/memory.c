@@ -28,7 +28,7 @@ static _Noreturn void out_of_memory(size_t bytes, const char *what)
     die("out of memory: cannot allocate %.1f MB for %s", (double)bytes / 1e6, what);
 }
 
-void *memory_take(size_t count, size_t size, const char *what)
+void *memory_new(size_t count, size_t size, const char *what)
 {
     size_t bytes = memory_product(count, size, what);
     void *memory = calloc(1, bytes ? bytes : 1);
@@ -45,7 +45,7 @@ static void *take_aligned(size_t unit, size_t bytes, const char *what)
     return memory;
 }
 
-void *memory_take_aligned(size_t bytes, const char *what)
+void *memory_new_aligned(size_t bytes, const char *what)
 {
     return take_aligned(ALIGNMENT, bytes, what);
 }
@@ -62,7 +62,7 @@ void *memory_resize(void *old, size_t count, size_t size, const char *what)
 char *memory_copy_text(const char *text)
 {
     size_t size = strlen(text) + 1;
-    return memcpy(memory_take(size, 1, "a text"), text, size);
+    return memcpy(memory_new(size, 1, "a text"), text, size);
 }
 
 FILE *memory_text_open(char **text, size_t *size, const char *what)

@@ -1,6 +1,6 @@
 /* Allocation that ends the program on failure, and the arena allocator.
  *
- * Small objects (names, tables, texts) come from memory_take and memory_resize, which check
+ * Small objects (names, tables, texts) come from memory_new and memory_resize, which check
  * sizes for overflow and never return NULL. All tensors of a model live in one Arena. The
  * layout code runs twice: with a NULL base to measure the total, then to hand out pointers. So
  * the training loop allocates nothing. */
@@ -13,9 +13,9 @@
 
 /* Returns zeroed memory for count objects of `size` bytes; the caller frees it. `what` names
  * the purpose in the error message. */
-void *memory_take(size_t count, size_t size, const char *what);
+void *memory_new(size_t count, size_t size, const char *what);
 /* 64-byte aligned, and not zeroed. */
-void *memory_take_aligned(size_t bytes, const char *what);
+void *memory_new_aligned(size_t bytes, const char *what);
 /* Like realloc, including old == NULL. */
 void *memory_resize(void *old, size_t count, size_t size, const char *what);
 char *memory_copy_text(const char *text);

@@ -288,8 +288,8 @@ bool options_scan(const Options *options, int argc, char **argv, CommandLine *li
 {
     size_t words = argc > 0 ? (size_t)argc : 1;
     *line = (CommandLine){
-        .given = memory_take(words, sizeof *line->given, "the command line"),
-        .operands = memory_take(words, sizeof *line->operands, "the command line")};
+        .given = memory_new(words, sizeof *line->given, "the command line"),
+        .operands = memory_new(words, sizeof *line->operands, "the command line")};
     bool only_operands = false;
     for (int i = 1; i < argc; i++) {
         char *word = argv[i];

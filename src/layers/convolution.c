@@ -19,7 +19,7 @@ typedef struct Job {
     real *dw;           /* (taps, channels) */
     real *db;           /* (channels) or NULL */
     real *state;        /* (batch, taps - 1, channels), which forward replaces; or NULL */
-    const real *before; /* the state as forward found it */
+    const real *before; /* (batch, taps - 1, channels) the state as forward found it */
     const real *x, *dy; /* (batch * length, channels) */
     const real *w;      /* (taps, channels) */
     const real *b;      /* (channels) or NULL */
@@ -28,28 +28,28 @@ typedef struct Job {
 
 /* A group of channels of one sequence. */
 typedef struct Strip {
-    size_t at;     /* index of its first element in x, y and their gradients */
+    size_t offset; /* index of its first element in x, y and their gradients */
     size_t column; /* its first channel, the column in w */
     size_t count;
     size_t channels, taps;
     ConvolutionForm form;
-    const real *x;           /* its first row */
-    const real *before;      /* the state; or NULL */
-    real *state;             /* the same, which forward replaces */
-    const real *w[TAPS], *b; /* of its channels */
+    const real *x;           /* (length, count) rows `channels` apart, as in the state */
+    const real *before;      /* (taps - 1, count) the state; or NULL */
+    real *state;             /* (taps - 1, count) the same, which forward replaces */
+    const real *w[TAPS], *b; /* [TAPS] -> (count); b: (count) or NULL */
 } Strip;
 
 static Strip strip_of(const Job *job, size_t sequence, size_t tile)
 {
     const ConvolutionSizes *sizes = &job->sizes;
     size_t column = tile * TILE_CHANNELS, unused = TAPS - sizes->taps;
-    Strip s = {.at = sequence * sizes->length * sizes->channels + column,
+    Strip s = {.offset = sequence * sizes->length * sizes->channels + column,
                .column = column,
                .count = team_extent(sizes->channels, TILE_CHANNELS, tile),
                .channels = sizes->channels,
                .taps = sizes->taps,
                .form = sizes->form};
-    s.x = job->x + s.at;
+    s.x = job->x + s.offset;
     s.b = job->b ? job->b + column : zeros;
     size_t state = sequence * (s.taps - 1) * s.channels + column;
     if (job->before)
@@ -115,7 +115,7 @@ static void forward_tile(void *context, size_t tile, size_t worker)
     const Strip s = strip_of(job, tile / tiles, tile % tiles);
     for (size_t t = 0; t < length; t++) {
         const real *x[TAPS];
-        real *y = job->y + s.at + t * s.channels;
+        real *y = job->y + s.offset + t * s.channels;
         seen_rows(x, &s, t);
         if (t + AHEAD < length) {
             vector_fetch(earlier_row(&s, t + AHEAD, 0), s.count);
@@ -153,8 +153,8 @@ static inline void backward_position(const Job *job, const Strip *s, size_t t,
                                      ConvolutionForm form, real behind[TAPS][TILE_CHANNELS],
                                      real dw[TAPS][TILE_CHANNELS], real db[TILE_CHANNELS])
 {
-    const real *x[TAPS], *b = s->b, *dy = job->dy + s->at + t * s->channels;
-    real *dx = job->dx + s->at + t * s->channels;
+    const real *x[TAPS], *b = s->b, *dy = job->dy + s->offset + t * s->channels;
+    real *dx = job->dx + s->offset + t * s->channels;
     real *dh = behind[t % TAPS];
     const real *dh_1 = behind[(t + 1) % TAPS], *dh_2 = behind[(t + 2) % TAPS];
     const real *dh_3 = behind[(t + 3) % TAPS];

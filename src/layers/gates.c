@@ -9,10 +9,10 @@
 #define BLEND_TILES ((size_t)64) /* at most; each has its own partial sum of dm */
 
 typedef struct BlendJob {
-    real *x, *dx;                 /* (rows, width), rows `stride` apart */
-    real *keep, *dz, *dgates;     /* (rows, width) */
-    const real *kept, *z, *gates; /* (rows, width) */
-    const real *m;                /* (1) */
+    real *x, *dx;                  /* (rows, width), rows `stride` apart */
+    real *save, *dz, *dgates;      /* (rows, width) */
+    const real *saved, *z, *gates; /* (rows, width) */
+    const real *m;                 /* (1) */
     real dm[BLEND_TILES];
     size_t rows, width, stride, tile_rows;
 } BlendJob;
@@ -21,21 +21,26 @@ static void blend_row(const void *context, size_t row)
 {
     const BlendJob *job = context;
     real *restrict x = job->x + row * job->stride;
-    real *restrict keep = job->keep + row * job->width;
+    real *restrict save = job->save + row * job->width;
     const real *z = job->z + row * job->width;
     const real *gates = job->gates ? job->gates + row * job->width : NULL;
     for (size_t i = 0; i < job->width; i++) {
         real m = gates ? vector_sigmoid(gates[i]) : *job->m;
-        keep[i] = x[i];
+        save[i] = x[i];
         x[i] = (1 - m) * x[i] + m * z[i];
     }
 }
 
-void blend_forward(real *x, real *kept, const real *z, const real *m, const real *gates,
+void blend_forward(real *x, real *saved, const real *z, const real *m, const real *gates,
                    size_t rows, size_t width, size_t stride)
 {
-    BlendJob job = {
-        .x = x, .keep = kept, .z = z, .m = m, .gates = gates, .width = width, .stride = stride};
+    BlendJob job = {.x = x,
+                    .save = saved,
+                    .z = z,
+                    .m = m,
+                    .gates = gates,
+                    .width = width,
+                    .stride = stride};
     team_run_rows(rows, TEAM_ROWS, blend_row, &job);
 }
 
@@ -49,13 +54,13 @@ static void blend_tile_backward(void *context, size_t tile, size_t worker)
     real sum = 0;
     for (size_t row = first; row < end; row++) {
         real *restrict dx = job->dx + row * job->stride, *restrict dz = job->dz + row * width;
-        const real *kept = job->kept + row * width, *z = job->z + row * width;
+        const real *saved = job->saved + row * width, *z = job->z + row * width;
         real *gates = job->gates ? job->dgates + row * width : NULL;
-        sum += vector_dot(dx, z, width) - vector_dot(dx, kept, width);
+        sum += vector_dot(dx, z, width) - vector_dot(dx, saved, width);
         for (size_t i = 0; i < width; i++) {
             real m = gates ? vector_sigmoid(job->gates[row * width + i]) : *job->m;
             if (gates)
-                gates[i] = dx[i] * (z[i] - kept[i]) * m * (1 - m);
+                gates[i] = dx[i] * (z[i] - saved[i]) * m * (1 - m);
             dz[i] += m * dx[i];
             dx[i] *= 1 - m;
         }
@@ -63,10 +68,11 @@ static void blend_tile_backward(void *context, size_t tile, size_t worker)
     job->dm[tile] = sum;
 }
 
-void blend_backward(real *dx, real *dz, real *dm, real *dgates, const real *kept, const real *z,
-                    const real *m, const real *gates, size_t rows, size_t width, size_t stride)
+void blend_backward(real *dx, real *dz, real *dm, real *dgates, const real *saved,
+                    const real *z, const real *m, const real *gates, size_t rows, size_t width,
+                    size_t stride)
 {
-    BlendJob job = {.kept = kept,
+    BlendJob job = {.saved = saved,
                     .dx = dx,
                     .dz = dz,
                     .z = z,

@@ -9,20 +9,20 @@
  * with one for each number, sigmoid(gate). Overwrites x with y, and saves x for the backward
  * pass. */
 void blend_forward(real *x,           /* (rows, width), rows `stride` apart */
-                   real *kept,        /* (rows, width) */
+                   real *saved,       /* (rows, width) */
                    const real *z,     /* (rows, width) */
                    const real *m,     /* (1), or */
                    const real *gates, /* (rows, width); the other is NULL */
                    size_t rows, size_t width, size_t stride);
 
 /* dx holds dy on entry. Adds to dz and dm; writes dgates, which may be gates. */
-void blend_backward(real *dx,         /* (rows, width), rows `stride` apart */
-                    real *dz,         /* (rows, width) */
-                    real *dm,         /* (1) or NULL */
-                    real *dgates,     /* (rows, width) or NULL */
-                    const real *kept, /* (rows, width) */
-                    const real *z,    /* (rows, width) */
-                    const real *m,    /* as in forward */
+void blend_backward(real *dx,          /* (rows, width), rows `stride` apart */
+                    real *dz,          /* (rows, width) */
+                    real *dm,          /* (1) or NULL */
+                    real *dgates,      /* (rows, width) or NULL */
+                    const real *saved, /* (rows, width) */
+                    const real *z,     /* (rows, width) */
+                    const real *m,     /* as in forward */
                     const real *gates, size_t rows, size_t width, size_t stride);
 
 /* A gate for each head on the attention output (Qwen3-Next, modded-nanogpt):

@@ -27,11 +27,11 @@ static void turn_row(const void *context, size_t row)
     real *x = job->x + row * job->stride;
     const real *angles = job->table + row % job->length * job->width;
     for (size_t head = 0; head < job->heads; head++)
-        rotary_turn(x + head * job->width, angles, job->width, job->back);
+        rotary_rotate(x + head * job->width, angles, job->width, job->back);
 }
 
-void rotary_turn_rows(real *x, size_t stride, const real *table, size_t rows, size_t length,
-                      size_t heads, size_t width, bool back)
+void rotary_rotate_rows(real *x, size_t stride, const real *table, size_t rows, size_t length,
+                        size_t heads, size_t width, bool back)
 {
     const Job job = {x, table, stride, length, heads, width, back};
     team_run_rows(rows, TEAM_ROWS, turn_row, &job);

@@ -11,9 +11,9 @@
 void rotary_row(real *row, /* (width) */
                 size_t position, size_t width, size_t pairs, double base);
 
-static inline void rotary_turn(real *restrict x,         /* (width) */
-                               const real *restrict row, /* (width) */
-                               size_t width, bool back)
+static inline void rotary_rotate(real *restrict x,         /* (width) */
+                                 const real *restrict row, /* (width) */
+                                 size_t width, bool back)
 {
     size_t half = width / 2;
     for (size_t i = 0; i < half; i++) {
@@ -26,8 +26,8 @@ static inline void rotary_turn(real *restrict x,         /* (width) */
 
 /* Rotates all heads and rows, queries and keys being heads of their own; row r is at position r
  * mod length. */
-void rotary_turn_rows(real *x, size_t stride, /* (rows, heads * width), rows `stride` apart */
-                      const real *table,      /* (length, width) */
-                      size_t rows, size_t length, size_t heads, size_t width, bool back);
+void rotary_rotate_rows(real *x, size_t stride, /* (rows, heads * width), rows `stride` apart */
+                        const real *table,      /* (length, width) */
+                        size_t rows, size_t length, size_t heads, size_t width, bool back);
 
 #endif

@@ -233,9 +233,9 @@ VECTORS static double spin_by_vectors(size_t rounds)
 
 /* --- which of them --- */
 
-const BfloatMeans *bfloat_means(size_t index)
+const BfloatKernel *bfloat_kernel(size_t index)
 {
-    static const BfloatMeans all[] = {
+    static const BfloatKernel all[] = {
         {"linnet-amx", bfloat_pack, multiply_by_tiles, spin_by_tiles},
         {"linnet-avx512-bf16", bfloat_pack, multiply_by_vectors, spin_by_vectors},
     };
@@ -248,7 +248,7 @@ const BfloatMeans *bfloat_means(size_t index)
 
 #else
 
-const BfloatMeans *bfloat_means(size_t index)
+const BfloatKernel *bfloat_kernel(size_t index)
 {
     (void)index;
     return NULL;
@@ -270,7 +270,7 @@ void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint
                      size_t start_row, real *c, size_t c_row)
 {
     enum { SIDE = BFLOAT_SQUARE };
-    BfloatSquare *square = bfloat_means(0)->multiply;
+    BfloatSquare *square = bfloat_kernel(0)->multiply;
     size_t steps = BFLOAT_STEPS(k);
     for (size_t column = 0; column < n; column += SIDE)
         for (size_t row = 0; row < m; row += SIDE) {

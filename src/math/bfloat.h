@@ -33,7 +33,7 @@ typedef enum BfloatParts { BFLOAT_ONE = 1, BFLOAT_PAIR = 2 } BfloatParts;
 /* An unpacked factor: `count` rows of A or columns of B, `across` elements apart, each with
  * `depth` elements that are `along` apart. One of the two strides is 1. */
 typedef struct BfloatSource {
-    const real *at; /* (count, depth) */
+    const real *data; /* (count, depth) */
     size_t across, along, count, depth;
 } BfloatSource;
 
@@ -58,16 +58,16 @@ typedef void BfloatSquare(BfloatParts parts, size_t steps,     /* of 32 along k 
                           real *c, size_t c_row);              /* (32, 32) */
 
 /* Instructions that multiply bf16. They are compiled whatever the target of the build is. */
-typedef struct BfloatMeans {
+typedef struct BfloatKernel {
     const char *name; /* as gemm_kernels returns it */
     BfloatPack *pack;
     BfloatSquare *multiply;
     double (*spin)(size_t rounds); /* like kernel_spin */
-} BfloatMeans;
+} BfloatKernel;
 
 /* Those that this processor has, the fastest first; NULL after the last, and in double always.
  * AMX tiles need permission from the kernel; this asks for it. */
-const BfloatMeans *bfloat_means(size_t index);
+const BfloatKernel *bfloat_kernel(size_t index);
 
 /* Multiplies with the fastest kernel. a_band and b_band are the distances between bands, larger
  * than a band where the factors are parts of deeper ones. C begins with rows at `start`,

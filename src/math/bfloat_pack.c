@@ -95,14 +95,14 @@ INLINE void split_step(Squares *squares, BfloatParts parts, BfloatSource source)
               right = length > LANES ? first_lanes(length - LANES) : 0;
     for (size_t i = 0; i < BFLOAT_BAND; i++) {
         if (source.along == 1) {
-            const float *line = source.at + i * stride;
+            const float *line = source.data + i * stride;
             bool exists = i < lines;
             _mm_prefetch(line + 2 * BFLOAT_STEP, _MM_HINT_T0);
             _mm_prefetch(line + 2 * BFLOAT_STEP + LANES, _MM_HINT_T0);
             split_along(squares, parts, i, _mm512_maskz_loadu_ps(exists ? left : 0, line),
                         _mm512_maskz_loadu_ps(exists ? right : 0, line + LANES));
         } else {
-            const float *line = source.at + 2 * i * stride;
+            const float *line = source.data + 2 * i * stride;
             _mm_prefetch(line + 2 * LANES, _MM_HINT_T0);
             _mm_prefetch(line + 2 * LANES + stride, _MM_HINT_T0);
             bool one = 2 * i < lines, both = 2 * i + 1 < lines;
@@ -146,7 +146,7 @@ INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
         for (size_t j = 0; j < inner; j++) {
             size_t band = along ? i : j, step = along ? j : i;
             BfloatSource part = source;
-            part.at += band * BFLOAT_BAND * source.across + step * BFLOAT_STEP * source.along;
+            part.data += band * BFLOAT_BAND * source.across + step * BFLOAT_STEP * source.along;
             part.count = band * BFLOAT_BAND < source.count ? source.count - band * BFLOAT_BAND
                                                            : 0;
             part.depth -= step * BFLOAT_STEP;

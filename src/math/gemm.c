@@ -19,7 +19,7 @@ const char *gemm_precision_name(size_t index)
 
 bool gemm_set_precision(GemmPrecision wanted, Error *error)
 {
-    if (wanted != GEMM_SINGLE && !bfloat_means(0))
+    if (wanted != GEMM_SINGLE && !bfloat_kernel(0))
         return error_set(error,
                          "--precision %s: needs Linux on an x86-64 processor with AVX512_BF16; "
                          "use --precision single",
@@ -30,7 +30,7 @@ bool gemm_set_precision(GemmPrecision wanted, Error *error)
 
 const char *gemm_kernels(void)
 {
-    return precision == GEMM_SINGLE ? "linnet-" KERNEL_NAME : bfloat_means(0)->name;
+    return precision == GEMM_SINGLE ? "linnet-" KERNEL_NAME : bfloat_kernel(0)->name;
 }
 
 /* --- products --- */
@@ -255,7 +255,7 @@ static double spin(GemmPrecision in, size_t rounds)
     enum { PRODUCTS_OF_PAIRS = 3 };
     if (in == GEMM_SINGLE)
         return kernel_spin(rounds);
-    return bfloat_means(0)->spin(rounds) / (in == GEMM_PAIR ? PRODUCTS_OF_PAIRS : 1);
+    return bfloat_kernel(0)->spin(rounds) / (in == GEMM_PAIR ? PRODUCTS_OF_PAIRS : 1);
 }
 
 double gemm_spin(size_t rounds)

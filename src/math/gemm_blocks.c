@@ -21,7 +21,7 @@ bool gemm_packs(Factor a)
 
 Factor gemm_part(Factor whole, size_t row, size_t column)
 {
-    whole.at += whole.transposed ? column * whole.stride + row : row * whole.stride + column;
+    whole.data += whole.transposed ? column * whole.stride + row : row * whole.stride + column;
     return whole;
 }
 
@@ -60,11 +60,11 @@ Factor gemm_pack(GemmPrecision precision, void *memory, Factor x, GemmSide side,
     bool along = x.transposed == (side == GEMM_B); /* neighbours in memory are so along k */
     size_t across = along ? x.stride : 1, next = along ? 1 : x.stride;
     if (precision == GEMM_SINGLE)
-        kernel_pack(memory, x.at, next, across, depth, count);
+        kernel_pack(memory, x.data, next, across, depth, count);
     else
-        bfloat_means(0)->pack(memory, parts_of(precision),
-                              (BfloatSource){x.at, across, next, count, depth},
-                              side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
+        bfloat_kernel(0)->pack(memory, parts_of(precision),
+                               (BfloatSource){x.data, across, next, count, depth},
+                               side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
     return gemm_packed(precision, memory, x, depth);
 }
 
@@ -118,7 +118,7 @@ static Blocks *thread_blocks(void)
     Blocks *blocks = has_key ? pthread_getspecific(blocks_key) : NULL;
     if (blocks)
         return blocks;
-    blocks = memory_take_aligned(sizeof *blocks, "blocks of matrix products");
+    blocks = memory_new_aligned(sizeof *blocks, "blocks of matrix products");
     if (!has_key || pthread_setspecific(blocks_key, blocks) != 0) {
         free(blocks);
         die("cannot create thread-specific memory for matrix products");
@@ -132,12 +132,12 @@ static Blocks *thread_blocks(void)
  * map to a few sets of a cache, where they evict each other. */
 static bool has_period(Factor x, size_t bytes)
 {
-    return x.stride * sizeof *x.at % bytes == 0;
+    return x.stride * sizeof *x.data % bytes == 0;
 }
 
 static KernelStrips strips_of(Factor a)
 {
-    return kernel_strips(a.at, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1);
+    return kernel_strips(a.data, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1);
 }
 
 /* A block of A at a good stride. For narrow vectors a transposed A is packed as strips: in
@@ -145,12 +145,12 @@ static KernelStrips strips_of(Factor a)
 static KernelStrips copy_compactly(real *copy, Factor a, size_t rows, size_t depth)
 {
     if (gemm_packs(a))
-        return kernel_pack_strips(copy, a.at, a.stride, rows, depth);
+        return kernel_pack_strips(copy, a.data, a.stride, rows, depth);
     size_t lines = a.transposed ? depth : rows, length = a.transposed ? rows : depth;
     size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
     for (size_t i = 0; i < lines; i++)
-        memcpy(copy + i * stride, a.at + i * a.stride, length * sizeof *copy);
-    return strips_of((Factor){.at = copy, .stride = stride, .transposed = a.transposed});
+        memcpy(copy + i * stride, a.data + i * a.stride, length * sizeof *copy);
+    return strips_of((Factor){.data = copy, .stride = stride, .transposed = a.transposed});
 }
 
 static KernelPanels panels_of(Factor packed, size_t depth)
@@ -192,7 +192,7 @@ void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b
                     KernelStart start, real *c, size_t c_stride)
 {
     if (m <= GEMM_FEW && b.transposed && !b.packed && !a.transposed) {
-        kernel_dots(m, n, k, alpha, a.at, a.stride, b.at, b.stride, start, c, c_stride);
+        kernel_dots(m, n, k, alpha, a.data, a.stride, b.data, b.stride, start, c, c_stride);
         return;
     }
     for (size_t column = 0; column < n; column += WIDTH)
@@ -205,8 +205,8 @@ void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b
             size_t ready = reads_in_place(m, b) ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
             if (ready > 0)
                 multiply_rows(m, ready, depths, alpha, x,
-                              (KernelPanels){y.at, y.stride, KERNEL_COLUMNS}, from, c + column,
-                              c_stride);
+                              (KernelPanels){y.data, y.stride, KERNEL_COLUMNS}, from,
+                              c + column, c_stride);
             if (ready == columns)
                 continue;
             KernelPanels panels = panels_of(y, depth);
@@ -257,7 +257,7 @@ void gemm_by_bfloats(GemmPrecision precision, size_t m, size_t n, size_t k, Fact
                 KernelStart from = begin(start, row, column, depth, c, c_stride);
                 bfloat_multiply(rows, columns, depths, parts_of(precision), x.packed,
                                 x.band / sizeof(uint16_t), y.packed, y.band / sizeof(uint16_t),
-                                from.at, from.row, c + row * c_stride + column, c_stride);
+                                from.data, from.row, c + row * c_stride + column, c_stride);
             }
         }
 }

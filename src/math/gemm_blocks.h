@@ -8,7 +8,7 @@
 
 /* A factor, as stored or transposed. */
 typedef struct Factor {
-    const real *at; /* (rows, columns), or (columns, rows) if transposed */
+    const real *data; /* (rows, columns), or (columns, rows) if transposed */
     size_t stride;
     bool transposed;
     /* A copy in the order of the kernels, by gemm_pack, or NULL. It consists of bands of `unit`
@@ -17,14 +17,14 @@ typedef struct Factor {
     size_t unit, band;
 } Factor;
 
-static inline Factor plain(const real *at, size_t stride)
+static inline Factor plain(const real *data, size_t stride)
 {
-    return (Factor){.at = at, .stride = stride};
+    return (Factor){.data = data, .stride = stride};
 }
 
-static inline Factor transposed(const real *at, size_t stride)
+static inline Factor transposed(const real *data, size_t stride)
 {
-    return (Factor){.at = at, .stride = stride, .transposed = true};
+    return (Factor){.data = data, .stride = stride, .transposed = true};
 }
 
 /* In single precision, in bf16, or in pairs of bf16 (see bfloat.h). */

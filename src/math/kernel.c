@@ -232,7 +232,8 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_r
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++)
             if (i < rows) {
-                Lanes old = start.at ? load(start.at + i * start.row + v * LANES) : (Lanes){0};
+                Lanes old = start.data ? load(start.data + i * start.row + v * LANES)
+                                       : (Lanes){0};
                 store(c + i * c_row + v * LANES, f.alpha * sum[i][v] + old);
             }
 }
@@ -275,9 +276,9 @@ static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart st
                           size_t c_row)
 {
     real block[ROWS * KERNEL_COLUMNS] = {0};
-    KernelStart inside = {start.at ? block : NULL, KERNEL_COLUMNS};
-    if (start.at)
-        copy_block(block, KERNEL_COLUMNS, start.at, start.row, rows, columns);
+    KernelStart inside = {start.data ? block : NULL, KERNEL_COLUMNS};
+    if (start.data)
+        copy_block(block, KERNEL_COLUMNS, start.data, start.row, rows, columns);
     multiply_strip(rows, f, inside, block, KERNEL_COLUMNS);
     copy_block(c, c_row, block, KERNEL_COLUMNS, rows, columns);
 }
@@ -285,12 +286,12 @@ static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart st
 void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, KernelPanels b,
                      KernelStart start, real *c, size_t c_row)
 {
-    for (size_t column = 0; column < n; column += KERNEL_COLUMNS, b.at += b.next) {
+    for (size_t column = 0; column < n; column += KERNEL_COLUMNS, b.data += b.next) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
-        const real *strip = a.at;
+        const real *strip = a.data;
         for (size_t row = 0; row < m; row += ROWS, strip += a.strip) {
             size_t rows = m - row < ROWS ? m - row : ROWS;
-            Factors f = {k, alpha, strip, a.row, a.next, b.at, b.row};
+            Factors f = {k, alpha, strip, a.row, a.next, b.data, b.row};
             KernelStart part = kernel_start_at(start, row, column);
             real *at = c + row * c_row + column;
             if (columns == KERNEL_COLUMNS)
@@ -345,7 +346,7 @@ void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a, size_t
             KernelStart part = kernel_start_at(start, row, column);
             store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
             for (size_t j = 0; j < columns; j++)
-                at[j] = alpha * sums[j] + (part.at ? part.at[j] : 0);
+                at[j] = alpha * sums[j] + (part.data ? part.data[j] : 0);
         }
     }
 }

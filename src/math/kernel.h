@@ -51,22 +51,22 @@ void kernel_transpose(real *to, size_t to_row,           /* (columns, rows) */
 /* What C begins with, C0: rows that are `row` apart; with 0 the same row everywhere, such as a
  * bias; NULL: zeros. It may be C itself. */
 typedef struct KernelStart {
-    const real *at; /* (m, n) or NULL */
+    const real *data; /* (m, n) or NULL */
     size_t row;
 } KernelStart;
 
 /* That of the block of C from (row, column) on. */
 static inline KernelStart kernel_start_at(KernelStart start, size_t row, size_t column)
 {
-    if (start.at)
-        start.at += row * start.row + column;
+    if (start.data)
+        start.data += row * start.row + column;
     return start;
 }
 
 /* A as strips of KERNEL_ROWS rows, with the distances between rows, between elements of a row
  * and between strips. */
 typedef struct KernelStrips {
-    const real *at; /* (m, k) */
+    const real *data; /* (m, k) */
     size_t row, next, strip;
 } KernelStrips;
 
@@ -92,7 +92,7 @@ KernelStrips kernel_pack_strips(real *strips, /* (strips, kernel_strip_size(k)) 
 /* B as panels, with the distances between rows of a panel and between panels: KERNEL_COLUMNS
  * and k KERNEL_COLUMNS if packed, the stride of B and KERNEL_COLUMNS in place. */
 typedef struct KernelPanels {
-    const real *at; /* (k, n) */
+    const real *data; /* (k, n) */
     size_t row, next;
 } KernelPanels;
 

@@ -215,9 +215,9 @@ Team *team_make(size_t threads)
 {
     if (threads == 0)
         threads = team_processors();
-    Team *team = memory_take(1, sizeof *team, "the threads");
-    team->threads = memory_take(threads, sizeof *team->threads, "the threads");
-    team->members = memory_take(threads, sizeof *team->members, "the threads");
+    Team *team = memory_new(1, sizeof *team, "the threads");
+    team->threads = memory_new(threads, sizeof *team->threads, "the threads");
+    team->members = memory_new(threads, sizeof *team->members, "the threads");
     team->patience = threads <= team_processors() ? PATIENCE : 0;
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->opened, NULL);

@@ -77,7 +77,7 @@ static void multiply_symmetric(size_t n, size_t k, Factor a, Factor b, real *mem
     for (size_t row = 0; row < n; row += BAND) {
         size_t rows = n - row < BAND ? n - row : BAND;
         real *band = c + row * n;
-        gemm_weights(rows, row + rows, k, plain(a.at + row * a.stride, a.stride), b, GEMM_SET,
+        gemm_weights(rows, row + rows, k, plain(a.data + row * a.stride, a.stride), b, GEMM_SET,
                      band, n);
         kernel_transpose(c + row, n, band, n, rows, row);
         for (size_t i = 0; i < rows; i++)

@@ -16,7 +16,7 @@ size_t ranks_count(void)
     return (size_t)ranks.count;
 }
 
-size_t ranks_own(void)
+size_t ranks_index(void)
 {
     return (size_t)ranks.index;
 }
@@ -261,12 +261,12 @@ bool ranks_agree(bool good, Error *error)
 {
     if (ranks.count == 1)
         return good;
-    size_t count = ranks_count(), worst = ranks_most(good ? 0 : count - ranks_own());
+    size_t count = ranks_count(), worst = ranks_most(good ? 0 : count - ranks_index());
     if (worst == 0)
         return true;
     size_t first = count - worst;
     Error why = {0};
-    if (!good && ranks_own() == first) {
+    if (!good && ranks_index() == first) {
         char host[HOST_NAME_MAX + 1] = "";
         gethostname(host, sizeof host - 1);
         if (first == 0)
@@ -301,7 +301,7 @@ static size_t part_start(const size_t *bounds, size_t count, size_t rank)
 static void collect(char *bytes, size_t element, const size_t *bounds, size_t count)
 {
     enum { COLLECT = 32767 }; /* a tag that no caller uses */
-    const size_t rank = ranks_own(), start = part_start(bounds, count, rank);
+    const size_t rank = ranks_index(), start = part_start(bounds, count, rank);
     const size_t end = part_start(bounds, count, rank + 1);
     for (size_t other = 0; other < ranks_count(); other++) {
         size_t from = part_start(bounds, count, other);

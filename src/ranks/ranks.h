@@ -23,10 +23,10 @@ void ranks_lead(void);
 void ranks_end(void);
 
 size_t ranks_count(void);
-size_t ranks_own(void); /* counted from 0 */
+size_t ranks_index(void); /* counted from 0 */
 static inline bool ranks_first(void)
 {
-    return ranks_own() == 0;
+    return ranks_index() == 0;
 }
 
 /* Start of the index-th of `count` nearly equal shares of `whole`; it ends where the next

@@ -68,21 +68,21 @@ static ShardNode *nodes_of(size_t first, size_t end, size_t *most)
 
 void shards_make(Shards *shards, size_t count, size_t reals, size_t *bounds)
 {
-    size_t ranks = ranks_count(), index = ranks_own();
+    size_t ranks = ranks_count(), index = ranks_index();
     assert(count >= ranks);
     *shards = (Shards){.count = count,
                        .first = share_start(count, ranks, index),
                        .end = share_start(count, ranks, index + 1),
                        .reals = reals,
                        .bounds = bounds};
-    shards->parts = memory_take(ranks, sizeof(ShardNode *), "the shards");
+    shards->parts = memory_new(ranks, sizeof(ShardNode *), "the shards");
     for (size_t rank = 0; rank < ranks; rank++) {
         size_t most;
         shards->parts[rank] = nodes_of(share_start(count, ranks, rank),
                                        share_start(count, ranks, rank + 1), &most);
         shards->buffer_count = rank == index ? most : shards->buffer_count;
     }
-    shards->memory = memory_take(shards->buffer_count, sizeof *shards->memory, "the shards");
+    shards->memory = memory_new(shards->buffer_count, sizeof *shards->memory, "the shards");
 }
 
 void shards_free(Shards *shards)
@@ -99,14 +99,14 @@ void shards_free(Shards *shards)
 
 static size_t slice_reals(const Shards *shards)
 {
-    return shards->bounds[ranks_own() + 1] - shards->bounds[ranks_own()];
+    return shards->bounds[ranks_index() + 1] - shards->bounds[ranks_index()];
 }
 
 static size_t arriving_nodes(const Shards *shards)
 {
     size_t total = 0;
     for (size_t rank = 0; rank < ranks_count(); rank++)
-        total += rank == ranks_own() ? 0 : arrlenu(shards->parts[rank]);
+        total += rank == ranks_index() ? 0 : arrlenu(shards->parts[rank]);
     return total;
 }
 
@@ -134,7 +134,7 @@ real *shards_begin(Shards *shards, size_t shard)
 static void send_parts(const Shards *shards)
 {
     for (size_t rank = 0; rank < ranks_count(); rank++)
-        for (size_t i = 0; i < arrlenu(shards->nodes) && rank != ranks_own(); i++)
+        for (size_t i = 0; i < arrlenu(shards->nodes) && rank != ranks_index(); i++)
             ranks_send(shards->nodes[i].sum + shards->bounds[rank],
                        (shards->bounds[rank + 1] - shards->bounds[rank]) * sizeof(real), rank,
                        (int)i);
@@ -144,7 +144,7 @@ static void send_parts(const Shards *shards)
 static void receive_parts(Shards *shards)
 {
     real *arriving = shards->arriving;
-    size_t index = ranks_own();
+    size_t index = ranks_index();
     for (size_t rank = 0; rank < ranks_count(); rank++)
         for (size_t i = 0; i < arrlenu(shards->parts[rank]); i++) {
             ShardNode *node = &shards->parts[rank][i];
@@ -172,7 +172,7 @@ real *shards_sum(Shards *shards)
         }
     while (arrlenu(shards->sum) > 1)
         merge(shards->sum, slice_reals(shards));
-    real *slice = shards->memory[0] + shards->bounds[ranks_own()];
+    real *slice = shards->memory[0] + shards->bounds[ranks_index()];
     if (shards->sum[0].sum != slice)
         memcpy(slice, shards->sum[0].sum, slice_reals(shards) * sizeof *slice);
     return shards->memory[0];

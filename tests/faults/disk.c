@@ -39,7 +39,7 @@ struct Disk {
 
 Disk *disk_make(const char *folder)
 {
-    Disk *disk = memory_take(1, sizeof *disk, "a disk");
+    Disk *disk = memory_new(1, sizeof *disk, "a disk");
     disk->folder = memory_copy_text(folder);
     return disk;
 }

@@ -296,7 +296,7 @@ real *checkpoint_numbers(const char *path, size_t *count)
         return NULL;
     size_t reals = checkpoint.table.total;
     *count = 3 * reals;
-    real *all = memory_take(*count, sizeof *all, "a checkpoint");
+    real *all = memory_new(*count, sizeof *all, "a checkpoint");
     bool good = checkpoint_load(&checkpoint, all, all + reals, all + 2 * reals, NULL, &error);
     checkpoint_close(&checkpoint);
     if (good)

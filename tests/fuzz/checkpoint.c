@@ -16,13 +16,13 @@ typedef struct Numbers {
 static bool load(const Checkpoint *checkpoint, Numbers *numbers)
 {
     size_t total = checkpoint->table.total;
-    *numbers = (Numbers){.weights = memory_take(total, sizeof(real), "an input")};
+    *numbers = (Numbers){.weights = memory_new(total, sizeof(real), "an input")};
     if (checkpoint->has_moments) {
-        numbers->m = memory_take(total, sizeof(real), "an input");
-        numbers->v = memory_take(total, sizeof(real), "an input");
+        numbers->m = memory_new(total, sizeof(real), "an input");
+        numbers->v = memory_new(total, sizeof(real), "an input");
     }
     if (checkpoint->has_average)
-        numbers->average = memory_take(total, sizeof(real), "an input");
+        numbers->average = memory_new(total, sizeof(real), "an input");
     Error error = {0};
     bool good = checkpoint_load(checkpoint, numbers->weights, numbers->m, numbers->v,
                                 numbers->average, &error);

@@ -26,7 +26,7 @@ static char *pack(const uint8_t *data, size_t size, size_t *packed_size)
     z_stream stream = {.next_in = (Bytef *)data, .avail_in = (uInt)size};
     FUZZ_HOLDS(deflateInit2(&stream, LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, MEMORY, 0) == Z_OK);
     size_t most = deflateBound(&stream, size);
-    char *packed = memory_take(most, 1, "an input");
+    char *packed = memory_new(most, 1, "an input");
     stream.next_out = (Bytef *)packed;
     stream.avail_out = (uInt)most;
     FUZZ_HOLDS(deflate(&stream, Z_FINISH) == Z_STREAM_END);
@@ -39,7 +39,7 @@ static char *pack(const uint8_t *data, size_t size, size_t *packed_size)
 static void check_unpacked(const char *path, const char *bytes, size_t size)
 {
     gzFile file = gzopen(path, "rb");
-    char *expected = memory_take(size + 1, 1, "an input");
+    char *expected = memory_new(size + 1, 1, "an input");
     FUZZ_HOLDS(file);
     FUZZ_HOLDS(gzread(file, expected, (unsigned)size + 1) == (int)size);
     FUZZ_HOLDS(memcmp(expected, bytes, size) == 0);

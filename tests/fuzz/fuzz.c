@@ -126,7 +126,7 @@ char *fuzz_next_text(const uint8_t **data, size_t *size)
 {
     const uint8_t *end = *size ? memchr(*data, '\0', *size) : NULL;
     size_t length = end ? (size_t)(end - *data) : *size, step = length + (end != NULL);
-    char *text = memory_take(length + 1, 1, "an input");
+    char *text = memory_new(length + 1, 1, "an input");
     if (length)
         memcpy(text, *data, length);
     *data += step;
@@ -139,7 +139,7 @@ char *fuzz_frame(const uint8_t *data, size_t size, size_t *framed)
     char *header = fuzz_next_text(&data, &size);
     uint64_t length = strlen(header);
     *framed = sizeof length + length + size;
-    char *file = memory_take(*framed, 1, "an input");
+    char *file = memory_new(*framed, 1, "an input");
     memcpy(file, &length, sizeof length);
     memcpy(file + sizeof length, header, length);
     if (size)

@@ -49,7 +49,7 @@ static void replay_file(const FuzzTarget *target, const char *path)
         die("%s", error.text);
     current = path;
     /* A copy of exactly this size, so that sanitizers see reads past its end. */
-    uint8_t *copy = memory_take(size, 1, path);
+    uint8_t *copy = memory_new(size, 1, path);
     if (size)
         memcpy(copy, bytes, size);
     target->run(copy, size);

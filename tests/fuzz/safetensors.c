@@ -58,7 +58,7 @@ static TensorRecord *load_all(const SafetensorsFile *file)
         TensorRecord record = {.name = tensor->name,
                                .type = tensor->type,
                                .rank = tensor->rank,
-                               .data = memory_take(tensor->size, 1, "an input")};
+                               .data = memory_new(tensor->size, 1, "an input")};
         Error error = {0};
         memcpy(record.shape, tensor->shape, sizeof record.shape);
         bool loaded = safetensors_load(file, tensor->name, tensor->type, tensor->rank,
@@ -106,7 +106,7 @@ static void check_same(const SafetensorsFile *back, const TensorRecord *records,
         const TensorEntry *tensor = safetensors_find(back, records[i].name);
         Error error = {0};
         FUZZ_HOLDS(tensor);
-        void *bytes = memory_take(tensor->size, 1, "an input");
+        void *bytes = memory_new(tensor->size, 1, "an input");
         FUZZ_HOLDS(safetensors_load(back, records[i].name, records[i].type, records[i].rank,
                                     records[i].shape, bytes, &error));
         FUZZ_HOLDS(memcmp(bytes, records[i].data, tensor->size) == 0);

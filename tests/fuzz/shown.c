@@ -78,7 +78,7 @@ static void try_terminal(const char *text)
 static void try_shell(const char *text)
 {
     static const char special[] = " \t\n\\\"`$&|;<>()*?[]#~!{}";
-    char *word = NULL, *read = memory_take(strlen(text) + 1, 1, "an input"), *out = read;
+    char *word = NULL, *read = memory_new(strlen(text) + 1, 1, "an input"), *out = read;
     text_append_shell_word(&word, text);
     bool quoted = false;
     for (const char *c = word; *c; c++) {

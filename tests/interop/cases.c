@@ -52,7 +52,7 @@ static void write_file(const char *name, const TensorRecord *records, size_t cou
 
 static real *copy_of_reals(const real *from, size_t count)
 {
-    real *copy = memory_take(count + 1, sizeof *copy, "a copy");
+    real *copy = memory_new(count + 1, sizeof *copy, "a copy");
     memcpy(copy, from, count * sizeof *copy);
     return copy;
 }
@@ -61,7 +61,7 @@ static real *copy_of_reals(const real *from, size_t count)
 static real *copy_of(const Case *c, Buffer buffer, size_t which, size_t stride)
 {
     size_t width = case_width(c, buffer, which);
-    real *copy = memory_take(c->head.length * width + 1, sizeof *copy, "a copy");
+    real *copy = memory_new(c->head.length * width + 1, sizeof *copy, "a copy");
     for (size_t t = 0; t < c->head.length; t++)
         memcpy(copy + t * width, case_columns(c, buffer, which) + t * stride,
                width * sizeof *copy);
@@ -114,10 +114,10 @@ static void write_case(const Case *c, size_t number, bool strong)
     add(records, &count, "gates", T, c->gates, copy_of(c, GATES, 0, head->gates_stride));
     add(records, &count, "rates", T, c->rates, copy_of(c, RATES, 0, head->rates_stride));
     add(records, &count, "params", 1, c->param_count,
-        copy_of_reals(c->at[PARAMS], c->param_count));
+        copy_of_reals(c->memory[PARAMS], c->param_count));
     if (c->carries)
         add(records, &count, "state", 1, c->count[START],
-            copy_of_reals(c->at[START], c->count[START]));
+            copy_of_reals(c->memory[START], c->count[START]));
     add(records, &count, "out", T, head->value_width, copy_of(c, OUT, 0, head->out_stride));
     char *name = text_format("%s-%zu", c->kind->name, number);
     char *steps = text_format("%zu", head->options->steps);

@@ -138,7 +138,7 @@ static unsigned commands_with(const Option *option, bool of_model)
 /* The rows of a group that a command has; the caller frees them. */
 static OptionGroup group_of(size_t command, const OptionGroup *group)
 {
-    Option *chosen = memory_take(group->count, sizeof *chosen, "the options");
+    Option *chosen = memory_new(group->count, sizeof *chosen, "the options");
     OptionGroup result = {group->title, chosen, 0, group->target};
     for (size_t i = 0; i < group->count; i++)
         if (commands_with(&group->options[i], group->options != rows) &

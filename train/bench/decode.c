@@ -56,7 +56,7 @@ static void read_all(void *context)
 static double readings_per_second(const Model *model, size_t repeats)
 {
     ReadJob job = {.data = model->base, .count = model->table.total};
-    job.sums = memory_take(team_tiles(job.count, READ_TILE), sizeof(real), "the benchmark");
+    job.sums = memory_new(team_tiles(job.count, READ_TILE), sizeof(real), "the benchmark");
     Timing timing = bench_time(read_all, &job, repeats);
     free(job.sums);
     return READINGS / timing.median;
@@ -77,8 +77,8 @@ void bench_decode(const BenchOptions *options)
     pass_make_decoder(&job.pass, &model, options->batch, last + 1);
     pass_allocate(&job.pass, "the benchmark");
     pass_restart(&job.pass);
-    job.logits = memory_take(options->batch * config.vocabulary, sizeof(real), "the logits");
-    job.tokens = memory_take(options->batch, sizeof *job.tokens, "the tokens");
+    job.logits = memory_new(options->batch * config.vocabulary, sizeof(real), "the logits");
+    job.tokens = memory_new(options->batch, sizeof *job.tokens, "the tokens");
     char *attention = config_attention(&model.config);
     size_t weights = model.table.total * sizeof(real);
     double readings = readings_per_second(&model, options->repeats);

@@ -26,7 +26,7 @@ static int by_size(const void *a, const void *b)
 
 Timing bench_time(void (*work)(void *context), void *context, size_t repeats)
 {
-    double *times = memory_take(repeats, sizeof *times, "the benchmark");
+    double *times = memory_new(repeats, sizeof *times, "the benchmark");
     work(context);
     for (size_t i = 0; i < repeats; i++) {
         double start = clock_seconds();
@@ -98,7 +98,7 @@ static void spin_on_all(void *flop)
 
 double bench_peak(size_t repeats)
 {
-    double *flop = memory_take(team_size(), sizeof *flop, "the benchmark");
+    double *flop = memory_new(team_size(), sizeof *flop, "the benchmark");
     Timing timing = bench_time(spin_on_all, flop, repeats);
     double all = 0;
     for (size_t thread = 0; thread < team_size(); thread++)

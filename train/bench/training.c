@@ -15,7 +15,7 @@ static Corpus corpus_of(const BenchOptions *options)
     enum { BATCHES = 8 };
     size_t batch = options->batch * options->model.context, count = BATCHES * batch;
     RandomKey key = random_key(1, RANDOM_TEST, 0);
-    int32_t *ids = memory_take(count, sizeof *ids, "the text");
+    int32_t *ids = memory_new(count, sizeof *ids, "the text");
     for (size_t i = 0; i < count; i++)
         ids[i] = (int32_t)random_below(key, i, options->model.vocabulary);
     return (Corpus){.train = {.ids = tokens_plain(ids), .count = count},
@@ -136,8 +136,8 @@ static double time_steps(Trainer *trainer, size_t repeats)
 static double *time_shared(Trainer *trainer, size_t repeats)
 {
     size_t ranks = ranks_count();
-    double *times = memory_take(ranks * PARTS, sizeof *times, "the benchmark");
-    double *rank_times = times + ranks_own() * PARTS, step = time_steps(trainer, repeats);
+    double *times = memory_new(ranks * PARTS, sizeof *times, "the benchmark");
+    double *rank_times = times + ranks_index() * PARTS, step = time_steps(trainer, repeats);
     rank_times[IDLE] = phase_seconds(PHASE_IDLE) / (double)repeats;
     rank_times[EXCHANGE] = phase_seconds(PHASE_EXCHANGE) / (double)repeats;
     rank_times[UPDATE] = phase_seconds(PHASE_OPTIMIZER) / (double)repeats;

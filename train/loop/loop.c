@@ -83,7 +83,7 @@ static bool is_asked_to_end(const Loop *loop)
     size_t rank_reason = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
     size_t reason = ranks_most(rank_reason);
     if (reason > TIME)
-        signals_take_over((int)(reason - TIME));
+        signals_record((int)(reason - TIME));
     return reason > 0;
 }
 

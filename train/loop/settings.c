@@ -219,7 +219,7 @@ static bool init_check(const Init *init, const Settings *settings, Error *error)
     const char *convert = settings->train.convert;
     if (!init->is_open)
         return true;
-    if (convert && adopt_keeps_kinds(&settings->model, &init->checkpoint))
+    if (convert && adopt_has_same_kinds(&settings->model, &init->checkpoint))
         return error_set(error,
                          "--convert %s: it has this attention kind already; name another with "
                          "--attn, such as --attn linear",

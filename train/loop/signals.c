@@ -54,7 +54,7 @@ int signals_caught(void)
     return caught;
 }
 
-void signals_take_over(int number)
+void signals_record(int number)
 {
     if (!caught)
         caught = number;

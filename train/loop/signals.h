@@ -11,7 +11,7 @@ void signals_release(void);
 int signals_caught(void);
 
 /* Acts as if this signal, which another rank received, had arrived here. */
-void signals_take_over(int number);
+void signals_record(int number);
 
 /* Sets a function to be called before a second interrupt or a crash ends the program. It must
  * be async-signal-safe. NULL, the default: none. */

@@ -121,7 +121,7 @@ static bool plan_stages(Trainer *t, Error *error)
     if (train->warmup == OPTION_AUTO)
         train->warmup = shorter / 10 < 200 ? shorter / 10 : 200;
     size_t tensors = t->model.table.count;
-    t->frozen = memory_take(tensors, sizeof *t->frozen, "the tensors");
+    t->frozen = memory_new(tensors, sizeof *t->frozen, "the tensors");
     for (size_t i = 0; t->match_steps > 0 && i < tensors; i++)
         t->frozen[i] = !adopt_learns(&t->model.table.rows[i], &t->model.config,
                                      &t->teacher.checkpoint);
@@ -184,11 +184,11 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         return false;
     if (train->soft_targets && !trainer_open_soft_targets(t, error))
         return false;
-    t->pieces = memory_take(ranks + 1, sizeof *t->pieces, "the slices");
+    t->pieces = memory_new(ranks + 1, sizeof *t->pieces, "the slices");
     arrsetlen(bounds, ranks + 1);
     update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
     shards_make(&t->shards, train->shards, t->model.table.total, bounds);
-    t->gradients.h = memory_take(t->model.config.layers, sizeof *t->gradients.h, "the layers");
+    t->gradients.h = memory_new(t->model.config.layers, sizeof *t->gradients.h, "the layers");
     plan_batches(t);
     if (!plan_stages(t, error))
         return false;
@@ -202,7 +202,8 @@ bool trainer_start(Trainer *t, Error *error)
     const ModelConfig *config = &t->model.config;
     params_initialise(&t->model.table, config, t->model.base, t->settings.train.seed);
     if (config->head_bias == HEAD_BIAS_UNIGRAM)
-        params_start_unigram(&t->model.at, config, t->corpus.train.ids, t->corpus.train.count);
+        params_start_unigram(&t->model.params, config, t->corpus.train.ids,
+                             t->corpus.train.count);
     bool good = !t->init || adopt_weights(&t->model, t->init, t->init_ids, error);
     t->init = NULL;
     return good;

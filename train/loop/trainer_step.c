@@ -60,8 +60,8 @@ static double add_gradients(Trainer *t, RandomKey key)
     const TrainOptions *train = &t->settings.train;
     HeadTeacher teacher = t->stored;
     if (trainer_matches(t))
-        return objective_match(&t->pass, &t->teacher_pass, &t->gradients, t->inputs,
-                               t->targets);
+        return objective_transfer_attention(&t->pass, &t->teacher_pass, &t->gradients,
+                                            t->inputs, t->targets);
     if (train->distill)
         teacher = objective_teacher(&t->teacher_pass, t->inputs, train->distill_share);
     return pass_gradients(&t->pass, &t->gradients, t->inputs, t->targets, key,
@@ -120,7 +120,7 @@ static size_t compute_gradients(Trainer *t, Step *step)
 
 static UpdateSlice rank_slice(const Trainer *t)
 {
-    return (UpdateSlice){t->shards.bounds[ranks_own()], t->shards.bounds[ranks_own() + 1]};
+    return (UpdateSlice){t->shards.bounds[ranks_index()], t->shards.bounds[ranks_index() + 1]};
 }
 
 /* Sums the gradient of the whole batch in this rank's slice; returns its norm. */
@@ -316,7 +316,7 @@ bool trainer_step(Trainer *t, Step *step, Error *error)
     step->gradient_norm = isfinite(step->nats) ? sum_gradients(t, step->tokens) : (double)NAN;
     if (!step_is_finite(train, step)) {
         size_t rank = first_nonfinite_rank(t, step);
-        if (rank == ranks_own())
+        if (rank == ranks_index())
             explain(t, step, batches, error);
         ranks_share(error, sizeof *error, rank);
         return false;

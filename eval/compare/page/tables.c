@@ -152,7 +152,7 @@ enum { EXCERPT_TOKENS = 60, EXCERPT_SEED = 1 };
 /* Prints untrusted text, which may contain zero bytes. */
 static void print_lines(FILE *out, const char *text, size_t size)
 {
-    char *copy = memory_take(size + 1, 1, "a sample");
+    char *copy = memory_new(size + 1, 1, "a sample");
     memcpy(copy, text, size);
     for (char *line = copy; line <= copy + size; line += strlen(line) + 1) {
         if (line > copy)
