@@ -164,16 +164,17 @@ static Reader reader_at(const Pass *pass, const BlockParams *dw, size_t layer, s
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const size_t S = head.stride, O = head.out_stride, G = head.gates_stride;
-    const size_t R = head.rates_stride, k = head.key_heads * head.width,
-                 v = S - head.copies * O;
-    const bool mixes = w->token_shift;
+    const size_t S = head.stride, O = head.out_stride;
+    const size_t G = head.gates_stride, R = head.rates_stride;
+    const size_t k = head.key_heads * head.width,
+                 v = S - head.copies * O; /* where they begin */
+    const bool shifts = w->token_shift;
     const Projection qkv = {.out = w->c_attn}, dqkv = {.out = dw->c_attn};
     const LowRank none = {0};
     const Reader all[READERS] = {
-        {SHIFT_Q, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, 0, mixes ? k : S, none},
-        {SHIFT_K, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, k, mixes ? v - k : 0, none},
-        {SHIFT_V, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, v, mixes ? S - v : 0, none},
+        {SHIFT_Q, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, 0, shifts ? k : S, none},
+        {SHIFT_K, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, k, shifts ? v - k : 0, none},
+        {SHIFT_V, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, v, shifts ? S - v : 0, none},
         {SHIFT_GATES, w->gates, dw->gates, a->gates, a->gates_low, grad->dgates, G, 0, G,
          kind->gates.low},
         {SHIFT_RATES, w->rates, dw->rates, a->rates, a->rates_low, grad->drates, R, 0, R,
