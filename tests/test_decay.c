@@ -80,4 +80,10 @@ TEST(scaled_exponentials_have_the_same_digits)
             if (fabs(exponent) < 120)
                 ck_assert((double)scaled == ldexp((double)plain_one, power));
         }
+    /* Where the plain one is no normal number in single precision. */
+    for (double x = -180; x < -80; x += 0.37) {
+        int32_t power = (int32_t)(-x / log(2));
+        check_close((double)vector_exp_scaled((real)x, power),
+                    ldexp(exp((double)(real)x), power));
+    }
 }

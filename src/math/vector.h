@@ -47,8 +47,9 @@ static inline real vector_exp_scaled(real x, int32_t power)
 {
     const float log2_e = 1.44269504f, ln_2_high = 0.693359375f, ln_2_low = -2.12194440e-4f;
     const float rounder = 12582912.0f; /* 1.5 * 2^23: adding it leaves a rounded integer */
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
+    const float shift = (float)power * 0.693147181f; /* x + shift in [-87, 88] */
+    x = x < -87.0f - shift ? -87.0f - shift : x;
+    x = x > 88.0f - shift ? 88.0f - shift : x;
     float rounded = x * log2_e + rounder;
     float n = rounded - rounder;
     float r = x - n * ln_2_high - n * ln_2_low;

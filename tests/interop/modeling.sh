@@ -83,7 +83,8 @@ model no-parts --attn gated-delta --conv no --head-norm no --out-gate no --no-qk
 model all-parts --attn softmax --conv yes --head-norm yes --out-gate yes
 model head-gates --attn softmax+kda --head-gate
 model residual --attn linear --conv residual --out-gate yes
-model values --attn softmax+linear+gated-delta --layers 4 --value-residual
+model values --attn softmax+linear+kda --layers 4 --value-residual
+model common --attn retention+rwkv7+mamba2 --layers 3 --parts common
 model mixed --attn window+softmax1 --window 7 --layers 3 --sink
 model wide --attn taylor2+performer --dim 48 --heads 2
 model wider --attn taylor2+nystrom --dim 80 --heads 2 --segment 8
