@@ -351,10 +351,10 @@ def gla(q, k, v, h):
 
 def hgrn2(q, k, v, h):
     """f = l + (1 - l) sigmoid(k) is the decay of each row, and 1 - f the key; l is the sigmoid of a
-    parameter, and 0 in the first layer. A decay below exp(-2.5) counts as that."""
+    parameter, and 0 in the first layer. A decay below exp(-4) counts as that."""
     least = 0 if h.own is None else h.own[:, None].sigmoid()
     f = least + (1 - least) * k.sigmoid()
-    keep = f.clamp(min=math.exp(-2.5))
+    keep = f.clamp(min=math.exp(-4))
     return recurrence(F.silu(q) / math.sqrt(q.shape[-1]), 1 - f, v, keep)
 
 
@@ -442,8 +442,8 @@ def deltaproduct(q, k, v, h):
 
 
 def kda(q, k, v, h):
-    """The delta rule with a decay of each row, which is at least exp(-2.5)."""
-    keep = steps(h.gates, h)[1].clamp(min=math.exp(-2.5))
+    """The delta rule with a decay of each row, which is at least exp(-4)."""
+    keep = steps(h.gates, h)[1].clamp(min=math.exp(-4))
     return delta_rule(q, k, v, keep, rate(h.rates, h), h)
 
 
@@ -451,7 +451,7 @@ def gdn2(q, k, v, h):
     """With a rate b of erasing for each feature of the key, and w of writing for each of the value:
     S_i = S' + k^T (w v - (b k) S')"""
     b, w = h.rates.split([k.shape[-1], v.shape[-1]], -1)
-    keep, k = steps(h.gates, h)[1].clamp(min=math.exp(-2.5)), unit(h.rotate(k))
+    keep, k = steps(h.gates, h)[1].clamp(min=math.exp(-4)), unit(h.rotate(k))
     return recurrence(unit_query(q, h), k, w.sigmoid() * v, keep, rate(b, h) * k, k)
 
 
