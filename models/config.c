@@ -74,13 +74,14 @@ bool config_rotates(const ModelConfig *config, size_t layer)
 
 size_t config_key_width(const ModelConfig *config, size_t layer)
 {
-    return attention_width(config_parts(config, layer)->keys, config_head_width(config));
+    return attention_key_width(config_kind(config, layer), config_parts(config, layer),
+                               config_head_width(config));
 }
 
 size_t config_value_width(const ModelConfig *config, size_t layer)
 {
     return config->heads *
-           attention_width(config_parts(config, layer)->values, config_head_width(config));
+           attention_value_width(config_parts(config, layer), config_head_width(config));
 }
 
 /* --- checking --- */

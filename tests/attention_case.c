@@ -268,7 +268,8 @@ static void make_start(Case *c)
 Case case_make(const AttentionKind *kind, Variant variant)
 {
     Case c = {.kind = kind, .carries = variant.carries};
-    size_t length = variant.length, width = attention_width(kind->parts.keys, variant.width);
+    size_t length = variant.length,
+           width = attention_key_width(kind, &kind->parts, variant.width);
     c.angles = memory_new(length * width, sizeof(real), "a test");
     for (size_t t = 0; t < length; t++)
         rotary_row(c.angles + t * width, t, width, width / 2, 10000);
@@ -329,7 +330,7 @@ bool case_is_quick(const Case *c)
 static void for_every_variant(const AttentionKind *kind, Variant variant, void (*test)(Case *c))
 {
     bool rotates = kind->applies_rope && !kind->no_rotary &&
-                   attention_width(kind->parts.keys, variant.width) % 2 == 0;
+                   attention_key_width(kind, &kind->parts, variant.width) % 2 == 0;
     bool carries = kind->finite_state && kind->carry != CARRY_NEVER;
     for (int rotary = 0; rotary <= rotates; rotary++)
         for (int dropout = 0; dropout <= kind->has_weights; dropout++)

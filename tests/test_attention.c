@@ -140,7 +140,7 @@ LOOP_TEST(forward_is_the_formula, 0, count_kinds())
                            .width = shapes[s / sets].width,
                            .options = &case_options[s % sets]};
         bool turns = !kind->no_rotary &&
-                     attention_width(kind->parts.keys, variant.width) % 2 == 0;
+                     attention_key_width(kind, &kind->parts, variant.width) % 2 == 0;
         for (int rotary = 0; rotary <= turns; rotary++)
             for (int index = 0; index < HEADS; index++) {
                 variant.rotary = rotary;

@@ -400,7 +400,7 @@ TEST(any_model_is_exported_for_transformers)
         ModelConfig config = content_config;
         config.attention = (Choices){2, {0, kind}};
         const size_t width = config_head_width(&config);
-        config.value_residual = attention_width(attention_find(kind)->parts.values, width) ==
+        config.value_residual = attention_value_width(&attention_find(kind)->parts, width) ==
                                 width;
         config.activation = kind % activations;
         exported_begin(&exported, config);

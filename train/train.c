@@ -138,8 +138,8 @@ static void print_layer(const AttentionKind *kind)
         {kind->parts.has_bonus, "bonus: the position's own value, added behind the norm"},
     };
     printf("\n%14s%s\n", "", kind->source ? kind->source : "linnet's own");
-    if (kind->parts.keys.most)
-        printf("%14squeries and keys at most %zu wide\n", "", kind->parts.keys.most);
+    if (kind->most_keys)
+        printf("%14squeries and keys at most %zu wide\n", "", kind->most_keys);
     if (kind->parts.keys.parts)
         printf("%14squeries and keys %zu/%zu as wide as the head dimension\n", "",
                kind->parts.keys.parts, kind->parts.keys.of);

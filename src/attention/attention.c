@@ -10,11 +10,20 @@ const LayerParts attention_common_parts = {.convolution = true,
                                            .keeps_lengths = true,
                                            .out_gate = {GATE_SILU}};
 
-size_t attention_width(WidthShare share, size_t dim)
+static size_t share_of(WidthShare share, size_t dim)
 {
-    size_t width = share.parts ? (share.parts * dim + 2 * share.of - 1) / (2 * share.of) * 2
-                               : dim;
-    return share.most && share.most < width ? share.most : width;
+    return share.parts ? (share.parts * dim + 2 * share.of - 1) / (2 * share.of) * 2 : dim;
+}
+
+size_t attention_key_width(const AttentionKind *kind, const LayerParts *parts, size_t dim)
+{
+    size_t width = share_of(parts->keys, dim);
+    return kind->most_keys && kind->most_keys < width ? kind->most_keys : width;
+}
+
+size_t attention_value_width(const LayerParts *parts, size_t dim)
+{
+    return share_of(parts->values, dim);
 }
 
 size_t attention_rank(const LowRank *low, const AttentionHead *head)
@@ -31,8 +40,8 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
                              size_t index)
 {
     const LayerParts *parts = sizes->parts ? sizes->parts : &kind->parts;
-    size_t width = attention_width(parts->keys, sizes->dim);
-    size_t value_width = attention_width(parts->values, sizes->dim);
+    size_t width = attention_key_width(kind, parts, sizes->dim);
+    size_t value_width = attention_value_width(parts, sizes->dim);
     AttentionHead head = {.kind = kind,
                           .parts = parts,
                           .options = sizes->options,

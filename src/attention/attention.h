@@ -136,10 +136,9 @@ typedef struct OutGate {
  * in kinds with a token shift: each its own mix of a position and the one before. */
 enum { SHIFT_Q, SHIFT_K, SHIFT_V, SHIFT_GATES, SHIFT_RATES, SHIFT_Z, SHIFTS };
 
-/* A width as a share of the head dimension C / H, or all of it if there are no parts; and its
- * most, unless that is 0. */
+/* A width as a share of the head dimension C / H, or all of it if there are no parts. */
 typedef struct WidthShare {
-    size_t parts, of, most;
+    size_t parts, of;
 } WidthShare;
 
 /* What a layer has around the recurrence or the weights of its kind. Options can switch the
@@ -183,6 +182,8 @@ struct AttentionKind {
     bool finite_state;      /* decoding takes constant memory and time per token */
     AttentionCarry carry;
     size_t (*copies)(const AttentionHead *head); /* of keys and values; NULL: 1 */
+
+    size_t most_keys; /* the most that the width of queries and keys can be; 0: any */
 
     LayerParts parts; /* as its authors have them */
     GateLayer gates, rates;
@@ -243,9 +244,10 @@ typedef struct AttentionSizes {
     Dropout dropout;
 } AttentionSizes;
 
-/* The width of a head's queries and keys, or of its values, for a head dimension: a share of
+/* The widths of a head's queries and keys, and of its values, for a head dimension: shares of
  * it, rounded up to an even number, with which RoPE works. */
-size_t attention_width(WidthShare share, size_t dim);
+size_t attention_key_width(const AttentionKind *kind, const LayerParts *parts, size_t dim);
+size_t attention_value_width(const LayerParts *parts, size_t dim);
 
 /* The rank of a bottleneck, 0 if there is none; and the numbers of all heads. */
 size_t attention_rank(const LowRank *low, const AttentionHead *head);

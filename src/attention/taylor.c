@@ -238,7 +238,7 @@ const AttentionKind attention_taylor2 = {
     .normalised = true,
     .finite_state = true,
     .carry = CARRY_DIVERGES,
-    .parts.keys = {.most = MOST},
+    .most_keys = MOST,
     .form = 1,
     .changed = "queries and keys have no idle dimensions beyond 16 (since 0.2)",
     .engine = &features_engine,
