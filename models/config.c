@@ -49,7 +49,8 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
 bool config_mixes_values(const ModelConfig *config, size_t layer)
 {
     return layer > 0 &&
-           (config->value_residual || config_parts(config, layer)->value_mix.count);
+           (config->value_residual || config_parts(config, layer)->value_mix.count) &&
+           config_value_width(config, layer) == config_value_width(config, 0);
 }
 
 /* QK-norm, of queries and keys. */
@@ -137,12 +138,6 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 static bool check_kind(const ModelConfig *config, size_t layer, Error *error)
 {
     const AttentionKind *kind = config_kind(config, layer);
-    if (config_mixes_values(config, layer) &&
-        config_value_width(config, layer) != config_value_width(config, 0))
-        return error_set(error,
-                         "%s: values of '%s' attention have another width than those of the "
-                         "first layer, which are mixed in",
-                         config->value_residual ? "--value-residual" : "--attn", kind->name);
     const size_t width = config_key_width(config, layer);
     if (config_rotates(config, layer) && config_rotating_pairs(config, width) == 0)
         return error_set(error, "--rope-share %g of a head dimension of %zu rotates nothing",
@@ -183,6 +178,15 @@ bool config_check_carrying(const ModelConfig *config, Error *error)
     return true;
 }
 
+static bool check_value_residual(const ModelConfig *config, Error *error)
+{
+    bool mixes = !config->value_residual || config->layers == 1;
+    for (size_t layer = 0; layer < config->layers; layer++)
+        mixes = mixes || config_mixes_values(config, layer);
+    return mixes || error_set(error, "--value-residual: no later layer has values as wide as "
+                                     "those of the first");
+}
+
 bool config_check(ModelConfig *config, Error *error)
 {
     if (config->ffn == 0)
@@ -202,6 +206,8 @@ bool config_check(ModelConfig *config, Error *error)
                          config->dim, config->heads, config_head_width(config));
     if (config->parallel && config->norm != NORM_PRE)
         return error_set(error, "--parallel needs --norm pre");
+    if (!check_value_residual(config, error))
+        return false;
     if (config->kind_options.buckets % 2 != 0)
         return error_set(error, "--buckets %zu: must be even", config->kind_options.buckets);
     bool has_weights = false;

@@ -110,7 +110,8 @@ static const Option rows[] = {
              "in kinds that need their lengths",
      .also = "qk-layernorm qk-layer-norm"},
     {.name = "value-residual", OPTION_SWITCH(FIELD(value_residual), "no"), VARIANT,
-     .help = "value residual (ResFormer): mix the first layer's values into later layers",
+     .help = "value residual (ResFormer): mix the first layer's values into those of later layers "
+             "that are as wide",
      .also = "resformer"},
     {.name = "word-dropout", DROPOUT(FIELD(word_dropout), "0"), REGULARISATION,
      .help = "embedding dropout by word type (AWD-LSTM): zero these words for a whole batch",

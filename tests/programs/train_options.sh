@@ -144,6 +144,8 @@ no 'an option without its value' 2 '--dim needs a value' 'text.txt --dim'
 no 'an unknown kind' 2 "'telepathy' is not one of: softmax, " '--attn telepathy text.txt'
 no 'an unknown kind at the end of a list' 2 "'telepathy'" '--attn linear,telepathy text.txt'
 no 'more kinds than layers' 2 'layers is only 1' '--attn linear+softmax --layers 1 text.txt'
+no 'a value residual between layers of unequal widths' 2 'no later layer has values as wide' \
+    '--attn softmax+retention --layers 2 --value-residual text.txt'
 no 'an option of another attention kind' 2 "'softmax' attention does not use it" \
     '--window 3 text.txt'
 no '--pos rotary with a kind that cannot use it' 2 '--pos rotary' \
