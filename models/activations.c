@@ -56,6 +56,17 @@ AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
     return sizes;
 }
 
+AttentionHead pass_first_head(const Pass *pass, size_t layer)
+{
+    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
+    return attention_head(config_kind(&pass->model->config, layer), &sizes, 0);
+}
+
+const real *pass_state_before(const Pass *pass, const real *state)
+{
+    return pass->states_before ? pass->states_before + (state - pass->states) : NULL;
+}
+
 static size_t most(size_t a, size_t b)
 {
     return a > b ? a : b;

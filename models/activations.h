@@ -165,5 +165,9 @@ void pass_move(Pass *pass, size_t position);
 
 /* The attention of a layer, for the batch. */
 AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer);
+/* Its first head, which has the widths. */
+AttentionHead pass_first_head(const Pass *pass, size_t layer);
+/* The same part of the states from before the batch; NULL if they are not carried. */
+const real *pass_state_before(const Pass *pass, const real *state);
 
 #endif

@@ -31,20 +31,14 @@
  * projections_forward, 7 to 9 in mixing_forward, all in attention_sublayer_forward; then the
  * MLP. Each function named forward has its backward beside it. */
 #include "models/block.h"
+#include "models/side_projections.h"
 #include "src/layers/convolution.h"
 #include "src/layers/gates.h"
 #include "src/layers/layernorm.h"
 #include "src/layers/linear.h"
 #include "src/layers/rotary.h"
-#include "src/layers/token_shift.h"
 #include "src/base/phase.h"
 #include "src/math/vector.h"
-
-/* The same part of the states from before the batch; NULL if they are not carried. */
-static const real *state_before(const Pass *pass, const real *state)
-{
-    return pass->states_before ? pass->states_before + (state - pass->states) : NULL;
-}
 
 /* --- norms and residual connections, of both sublayers --- */
 
@@ -119,7 +113,8 @@ static DropoutSum residual_sum(const Pass *pass, size_t k, const real *u, const 
                         .width = config->dim};
 }
 
-/* From dx of r' to dbranch; as that of r it stays as it is. */
+/* From dx, the gradient of r', to dbranch. dx itself goes on unchanged, as the gradient of r.
+ */
 static const real *branch_dropout_backward(const Pass *pass, size_t k, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
@@ -133,142 +128,6 @@ static const real *branch_dropout_backward(const Pass *pass, size_t k, const Ran
 }
 
 /* --- attention: steps 2 to 6 --- */
-
-/* The first head of a layer, which has the widths. */
-static AttentionHead first_head(const Pass *pass, size_t layer)
-{
-    const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    return attention_head(config_kind(&pass->model->config, layer), &sizes, 0);
-}
-
-/* A layer that reads u, or with a token shift its own mix of u and the u before:
- * y = x W + b, or y = f(x W_low) W + b. */
-typedef struct Reader {
-    size_t shift;     /* its mix */
-    Projection w, dw; /* weights and their gradients */
-    real *y, *low;    /* (B*T, columns), (B*T, rank) f(x W_low) */
-    const real *dy;   /* (B*T, columns) */
-    size_t columns;   /* of y and W, of which it has `out` from the first on */
-    size_t first, out;
-    LowRank bottleneck;
-} Reader;
-
-enum { READERS = SHIFTS + 1 };
-
-/* Queries, keys and values are one, or three if they read different mixes. In forward dw is w.
- */
-static Reader reader_at(const Pass *pass, const BlockParams *dw, size_t layer, size_t index)
-{
-    const AttentionHead head = first_head(pass, layer);
-    const AttentionKind *kind = head.kind;
-    const BlockParams *w = &pass->model->params.h[layer];
-    const LayerActivations *a = &pass->act.layer[layer];
-    const Gradients *grad = &pass->grad;
-    const size_t S = head.stride, O = head.out_stride;
-    const size_t G = head.gates_stride, R = head.rates_stride;
-    const size_t k = head.key_heads * head.width,
-                 v = S - head.copies * O; /* where they begin */
-    const bool shifts = w->token_shift;
-    const Projection qkv = {.out = w->c_attn}, dqkv = {.out = dw->c_attn};
-    const LowRank none = {0};
-    const Reader all[READERS] = {
-        {SHIFT_Q, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, 0, shifts ? k : S, none},
-        {SHIFT_K, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, k, shifts ? v - k : 0, none},
-        {SHIFT_V, qkv, dqkv, a->qkv_raw, NULL, a->dqkv_raw, S, v, shifts ? S - v : 0, none},
-        {SHIFT_GATES, w->gates, dw->gates, a->gates, a->gates_low, grad->dgates, G, 0, G,
-         kind->gates.low},
-        {SHIFT_RATES, w->rates, dw->rates, a->rates, a->rates_low, grad->drates, R, 0, R,
-         kind->rates.low},
-        {SHIFT_V, w->mix_gate, dw->mix_gate, a->mix_gates, a->mix_low, a->dmix, O, 0, O,
-         head.parts->value_mix.low},
-        {SHIFT_Z, w->out_gate, dw->out_gate, a->z, a->z_low, a->dz, O, 0, O,
-         head.parts->out_gate.low},
-    };
-    return all[index];
-}
-
-static TokenShiftSizes shift_sizes(const Pass *pass)
-{
-    return (TokenShiftSizes){pass->batch, pass->length, pass->model->config.dim};
-}
-
-/* What it reads; `before` is the u before the batch. */
-static const real *reader_input(const Pass *pass, size_t layer, const Reader *reader,
-                                const real *u, const real *before)
-{
-    const real *shares = pass->model->params.h[layer].token_shift;
-    if (!shares)
-        return u;
-    token_shift_forward(pass->act.shifted, u, shares + reader->shift * pass->model->config.dim,
-                        before, shift_sizes(pass));
-    return pass->act.shifted;
-}
-
-/* y = f(x), in place;  dx = dy f'(x), from y, in place */
-static void bottleneck_forward(real *x, LowRankForm form, size_t reals)
-{
-#pragma omp simd
-    for (size_t i = 0; i < reals; i++)
-        x[i] = form == LOW_RANK_TANH      ? vector_tanh(x[i])
-               : form == LOW_RANK_SIGMOID ? vector_sigmoid(x[i])
-                                          : x[i];
-}
-
-static void bottleneck_backward(real *dx, const real *y, LowRankForm form, size_t reals)
-{
-#pragma omp simd
-    for (size_t i = 0; i < reals; i++)
-        dx[i] *= form == LOW_RANK_TANH      ? 1 - y[i] * y[i]
-                 : form == LOW_RANK_SIGMOID ? y[i] * (1 - y[i])
-                                            : 1;
-}
-
-static void reader_forward(const Pass *pass, size_t layer, const real *u, const Reader *reader)
-{
-    const Projection *w = &reader->w;
-    const AttentionHead head = first_head(pass, layer);
-    const size_t rows = pass->rows, C = pass->model->config.dim, first = reader->first;
-    const size_t rank = attention_rank(&reader->bottleneck, &head);
-    if (!w->out.weight || reader->out == 0)
-        return;
-    const real *x = reader_input(pass, layer, reader, u, pass->act.layer[layer].last_u);
-    if (w->low) {
-        linear_forward(reader->low, x, w->low, NULL, rows, C, rank, rank, NULL);
-        bottleneck_forward(reader->low, reader->bottleneck.form, rows * rank);
-    }
-    linear_forward(reader->y + first, w->low ? reader->low : x, w->out.weight + first,
-                   w->out.bias ? w->out.bias + first : NULL, rows, w->low ? rank : C,
-                   reader->out, reader->columns, NULL);
-}
-
-/* dx = dy W^T,  dW += x^T dy, or both through W_low; du is set to dx, or dx is added, with a
- * token shift through the mix. */
-static void reader_backward(const Pass *pass, const BlockParams *dblock, size_t layer,
-                            GemmInto into, const real *u, const Reader *reader)
-{
-    const Projection *w = &reader->w, *dw = &reader->dw;
-    const AttentionHead head = first_head(pass, layer);
-    const size_t rows = pass->rows, C = pass->model->config.dim, first = reader->first;
-    const size_t rank = attention_rank(&reader->bottleneck, &head), mix = reader->shift * C;
-    const real *shares = pass->model->params.h[layer].token_shift;
-    const real *before = state_before(pass, pass->act.layer[layer].last_u);
-    real *du = pass->grad.du, *dlow = pass->grad.dlow, *dx = shares ? pass->act.shifted : du;
-    if (!w->out.weight || reader->out == 0)
-        return;
-    const real *x = reader_input(pass, layer, reader, u, before);
-    into = shares ? GEMM_SET : into;
-    linear_backward(w->low ? dlow : dx, w->low ? GEMM_SET : into, dw->out.weight + first,
-                    dw->out.bias ? dw->out.bias + first : NULL, reader->dy + first,
-                    w->low ? reader->low : x, w->out.weight + first, rows, w->low ? rank : C,
-                    reader->out, reader->columns);
-    if (w->low) {
-        bottleneck_backward(dlow, reader->low, reader->bottleneck.form, rows * rank);
-        linear_backward(dx, into, dw->low, NULL, dlow, x, w->low, rows, C, rank, rank);
-    }
-    if (shares)
-        token_shift_backward(du, dblock->token_shift + mix, dx, u, shares + mix, before,
-                             shift_sizes(pass));
-}
 
 static bool has_norm_or_gate(const BlockParams *w, const LayerActivations *a)
 {
@@ -302,20 +161,17 @@ static void rotate(const Pass *pass, const AttentionHead *head, real *qkv, bool 
 
 static void projections_forward(Pass *pass, size_t layer, const real *u)
 {
-    const AttentionHead head = first_head(pass, layer);
+    const AttentionHead head = pass_first_head(pass, layer);
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const size_t rows = pass->rows, C = pass->model->config.dim;
     const size_t S = head.stride, O = head.out_stride;
     real *first_values = pass->act.first_values, *v = a->qkv + S - O;
-    /* 2. q, k, v = u W + b; the same for gates, rates and z */
+    /* 2. q, k, v = u W + b; with a token shift among the side projections */
     phase_enter(PHASE_PROJECTIONS);
-    for (size_t i = 0; i < READERS; i++) {
-        const Reader reader = reader_at(pass, w, layer, i);
-        reader_forward(pass, layer, u, &reader);
-    }
-    for (size_t b = 0; w->token_shift && a->last_u && b < pass->batch; b++)
-        memcpy(a->last_u + b * C, u + ((b + 1) * pass->length - 1) * C, C * sizeof *u);
+    if (!w->token_shift)
+        linear_forward(a->qkv_raw, u, w->c_attn.weight, w->c_attn.bias, rows, C, S, S, NULL);
+    side_projections_forward(pass, layer, u);
     /* 3. convolution */
     phase_enter(PHASE_ATTENTION);
     if (w->convolution.weight)
@@ -336,7 +192,7 @@ static void projections_forward(Pass *pass, size_t layer, const real *u)
 
 static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, const real *u)
 {
-    const AttentionHead head = first_head(pass, layer);
+    const AttentionHead head = pass_first_head(pass, layer);
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
@@ -363,15 +219,15 @@ static void projections_backward(Pass *pass, BlockParams *dw, size_t layer, cons
     if (w->convolution.weight)
         convolution_backward(a->dqkv_raw, dw->convolution.weight, dw->convolution.bias, dqkv,
                              a->qkv_raw, w->convolution.weight, w->convolution.bias,
-                             convolution_sizes(pass, &head), state_before(pass, a->taps));
-    /* 2. du = dqkv W^T,  dW += u^T dqkv; the same for gates, rates and z */
+                             convolution_sizes(pass, &head), pass_state_before(pass, a->taps));
+    /* 2. du = dqkv_raw W^T,  dW += u^T dqkv_raw; the side projections add to du */
     phase_enter(PHASE_PROJECTIONS);
     if (w->token_shift)
         vector_zero(du, rows * C);
-    for (size_t i = 0; i < READERS; i++) {
-        const Reader reader = reader_at(pass, dw, layer, i);
-        reader_backward(pass, dw, layer, i == 0 ? GEMM_SET : GEMM_ADD, u, &reader);
-    }
+    else
+        linear_backward(du, GEMM_SET, dw->c_attn.weight, dw->c_attn.bias, a->dqkv_raw, u,
+                        w->c_attn.weight, rows, C, S, S);
+    side_projections_backward(pass, dw, layer, u);
     /* du += dg W_h^T,  dW_h += u^T dg: the head gate, from step 9 */
     if (w->head_gate)
         headgate_backward_input(du, dw->head_gate, a->dfactors, u, w->head_gate,
@@ -456,7 +312,7 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     const AttentionBatch batch = attention_batch(pass, layer);
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const AttentionHead head = first_head(pass, layer);
+    const AttentionHead head = pass_first_head(pass, layer);
     AttentionSizes sizes = pass_attention_sizes(pass, layer);
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
@@ -479,7 +335,7 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
     const Gradients *grad = &pass->grad;
-    const AttentionHead head = first_head(pass, layer);
+    const AttentionHead head = pass_first_head(pass, layer);
     AttentionSizes sizes = pass_attention_sizes(pass, layer);
     AttentionBatch batch = attention_batch(pass, layer);
     /* 9. head gate */
@@ -510,7 +366,7 @@ void attention_branch_forward(Pass *pass, size_t layer, const real *u, const Ran
 {
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t C = pass->model->config.dim, O = first_head(pass, layer).out_stride;
+    const size_t C = pass->model->config.dim, O = pass_first_head(pass, layer).out_stride;
     /* 2 to 9. from u to y */
     projections_forward(pass, layer, u);
     mixing_forward(pass, layer, u, key);
@@ -525,7 +381,7 @@ void attention_branch_backward(Pass *pass, BlockParams *dw, size_t layer, const 
 {
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
-    const size_t C = pass->model->config.dim, O = first_head(pass, layer).out_stride;
+    const size_t C = pass->model->config.dim, O = pass_first_head(pass, layer).out_stride;
     /* 10. dy = dbranch W_o^T,  dW_o += y^T dbranch */
     phase_enter(PHASE_PROJECTIONS);
     linear_backward(pass->grad.dy, GEMM_SET, dw->attn_proj.weight, dw->attn_proj.bias, dbranch,
@@ -552,7 +408,7 @@ void attention_sublayer_backward(Pass *pass, Params *dparams, size_t layer,
     const size_t k = 2 * layer;
     const real *u = norm_forward(pass, k);
     if (pass->use == PASS_RECOMPUTE) {
-        const real *before = state_before(pass, a->state);
+        const real *before = pass_state_before(pass, a->state);
         if (before)
             memcpy(a->state, before, a->state_reals * sizeof *a->state);
         projections_forward(pass, layer, u);
