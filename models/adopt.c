@@ -9,8 +9,8 @@
 
 /* What options of a model mean for weights that are taken over. All others add or drop tensors,
  * rows of positions or parameters of single kinds. */
-static const char *const shape[] = {"layers", "dim",      "heads",    "ffn", "norm",
-                                    "act",    "rms-norm", "parallel", NULL}; /* must be equal */
+static const char *const shape[] = {"layers",   "dim",      "heads", "ffn", "norm", "act",
+                                    "rms-norm", "parallel", "parts", NULL}; /* must be equal */
 static const char *const function[] = {
     "attn",     "pos",       "rope-base",   "rope-share",
     "norm-eps", "logit-cap", "carry-state", NULL}; /* the same weights compute another one */
@@ -80,6 +80,7 @@ static const AdoptPart parts[] = {
     {"lm_head.bias", "head bias", START_ZERO},
     {".attn.head_gate.", "head gate", START_ZERO},
     {".bias", "biases", START_ZERO},
+    {".attn.c_", "projections of other widths", START_NEW},
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -184,7 +184,8 @@ static bool check_value_residual(const ModelConfig *config, Error *error)
     for (size_t layer = 0; layer < config->layers; layer++)
         mixes = mixes || config_mixes_values(config, layer);
     return mixes || error_set(error, "--value-residual: no later layer has values as wide as "
-                                     "those of the first");
+                                     "those of the first; use --no-value-residual or "
+                                     "--parts common");
 }
 
 bool config_check(ModelConfig *config, Error *error)

@@ -57,8 +57,8 @@ static const Option rows[] = {
      .common = true},
     {.name = "pos", OPTION_ONE_OF("KIND", FIELD(positions), position_name, "auto"),
      VARIANT,
-     .help = "position encoding; rotary is RoPE, in the layers whose kind knows no positions; "
-             "auto: what suits the attention kind",
+     .help = "position encoding; rotary is RoPE, in layers without decay or delta rule; auto: what "
+             "suits the attention kind",
      .also = "position position-encoding positional-encoding rope position-embedding-type"},
     {.name = "rope-base", OPTION_NUMBER(FIELD(rope_base), 1, 1e9, "10000"), VARIANT,
      .help = "base of RoPE's frequencies",
@@ -107,11 +107,11 @@ static const Option rows[] = {
      .help = "zero-initialise the output projections of attention and MLP"},
     {.name = "qk-norm", OPTION_SWITCH(FIELD(qk_norm), "yes"), VARIANT,
      .help = "QK-norm: RMSNorm of each head's queries and keys, with a learned gain per head; not "
-             "in kinds that need their lengths",
+             "with a decay or the delta rule, except mamba3",
      .also = "qk-layernorm qk-layer-norm"},
     {.name = "value-residual", OPTION_SWITCH(FIELD(value_residual), "no"), VARIANT,
-     .help = "value residual (ResFormer): mix the first layer's values into those of later layers "
-             "that are as wide",
+     .help = "value residual (ResFormer): mix the first layer's values into later layers "
+             "with values of equal width",
      .also = "resformer"},
     {.name = "word-dropout", DROPOUT(FIELD(word_dropout), "0"), REGULARISATION,
      .help = "embedding dropout by word type (AWD-LSTM): zero these words for a whole batch",
@@ -132,8 +132,8 @@ static const Option rows[] = {
     {.name = "output-dropout", DROPOUT(FIELD(output_dropout), "0.1"), REGULARISATION,
      .help = "dropout probability before the output head"},
     {.name = "parts", OPTION_ONE_OF("WHOSE", FIELD(parts), parts_name, "authors"), VARIANT,
-     .help = "what layers have around the attention kind: what its authors describe, or the same "
-             "for all: convolution, norm of each head, output gate, no QK-norm, equal widths",
+     .help = "design of the layer around the attention kind: as its authors published it, or the "
+             "same convolution, head norm, output gate and widths for all kinds, no QK-norm",
      .also = "surroundings"},
     {.name = "conv", OPTION_ONE_OF("WHEN", FIELD(convolution), convolution_name, "auto"),
      VARIANT,

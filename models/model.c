@@ -153,7 +153,7 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     char name[NAME];
 #define NAMED(suffix) (snprintf(name, sizeof name, "h.%zu." suffix, layer), name)
     norm(visitor, &h->ln_1, config, NAMED("ln_1"));
-    linear(visitor, &h->c_attn, config, init_std, width, head.stride, 1 + 2 * head.copies,
+    linear(visitor, &h->c_attn, config, init_std, width, head.stride, 2 + head.copies,
            head.key_heads * head.width, NAMED("attn.c_attn"));
     mixer(visitor, h, config, layer);
     linear(visitor, &h->attn_proj, config, branch, head.out_stride, width, 1, width,

@@ -79,7 +79,7 @@ typedef struct ParamRow {
     bool is_random_feature; /* drawn by its kind, never trained */
     /* Initialises the numbers of a head in place of the normal distribution; NULL: no. */
     void (*start_head)(real *values, const AttentionHead *head, RandomKey key);
-    const double *powers; /* of a token shift (AttentionKind) */
+    const double *powers; /* of a token shift (LayerParts) */
 } ParamRow;
 
 typedef struct ParamTable {

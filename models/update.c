@@ -104,7 +104,8 @@ typedef struct UpdateJob {
     real *scratch; /* (update_scratch_reals) */
 } UpdateJob;
 
-/* The n-th Muon matrix of the slice. Queries, keys and values in c_attn are separate matrices.
+/* The n-th Muon matrix of the slice. Queries, keys and values in c_attn are separate
+ * matrices, and the keys of further steps; the values of all steps are one.
  * False after the last. */
 static bool nth_muon_matrix(const UpdateJob *job, size_t n, MuonMatrix *matrix)
 {

@@ -111,6 +111,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
     json_object_set_new(tree, "group-norm", json_boolean(head.parts->group_norm));
     json_object_set_new(tree, "bonus", json_boolean(head.parts->has_bonus));
     json_object_set_new(tree, "token-shift", json_boolean(head.parts->token_shift != NULL));
+    json_object_set_new(tree, "value-mix", json_boolean(mixes && !head.parts->value_mix.count));
     json_object_set_new(tree, "gates-first", json_boolean(head.parts->gates_first));
     json_object_set_new(tree, "rotates", json_boolean(config_rotates(config, layer)));
     json_object_set_new(tree, "gate-tanh", json_boolean(kind->gates.low.form == LOW_RANK_TANH));

@@ -345,8 +345,8 @@ def gated(q, k, v, h):
 
 
 def gla(q, k, v, h):
-    """The same with a gate for each row of the state, which counts as -40 or more."""
-    return fading(q, k, v, h.gates.clamp(min=-40).sigmoid() ** (1 / 16), h)
+    """The same with a gate for each row of the state, which counts as -64 or more."""
+    return fading(q, k, v, h.gates.clamp(min=-64).sigmoid() ** (1 / 16), h)
 
 
 def hgrn2(q, k, v, h):
@@ -618,8 +618,7 @@ class Attention(nn.Module):
         self.mix_gate_in, self.mix_gate = low_rank(
             width, layer["mix-gate-rank"], layer["mix-gates"] * heads
         )
-        mixes = self.settings["value-residual"] and index > 0 and not self.mix_gate
-        self.value_mix = parameter(1) if mixes else None
+        self.value_mix = parameter(1) if layer["value-mix"] else None
         shares = 6 if layer["out-gate"] != "no" else 5
         self.token_shift = parameter(shares, width) if layer["token-shift"] else None
         outputs = values if layer["out-gate"] != "no" else 0

@@ -1,10 +1,10 @@
 /* The attention kinds: one file per family, one table row per kind.
  *
  * A kind computes causal attention for one head of one sequence: every position gets a mixture
- * of the values at and before it. Projections, heads, residual dropout, position encodings, the
- * short convolution, the head norm and the output gate are outside, the same for all kinds.
- * Command lines, checkpoints, benchmarks and tests loop over the table, so a new row is
- * offered, stored, measured and tested at once. */
+ * of the values at and before it. Projections, heads, residual dropout and position encodings
+ * are outside, the same for all kinds; so are the convolution, the head norm, the output gate
+ * and the like, whose form is in the row: its parts. Command lines, checkpoints, benchmarks and
+ * tests loop over the table, so a new row is offered, stored, measured and tested at once. */
 #ifndef LINNET_ATTENTION_H
 #define LINNET_ATTENTION_H
 
@@ -105,7 +105,7 @@ typedef struct AttentionEngine {
     const struct Recurrence *recurrence; /* of the chunkwise form */
 } AttentionEngine;
 
-/* A low rank: f(u W_low) W in place of u W, where the bottleneck u W_low is that of all heads.
+/* A low rank: f(u W_low) W in place of u W, where all heads share the bottleneck u W_low.
  */
 typedef enum LowRankForm { LOW_RANK_PLAIN, LOW_RANK_TANH, LOW_RANK_SIGMOID } LowRankForm;
 
@@ -147,7 +147,7 @@ struct LayerParts {
     bool convolution, norm, gate; /* short convolution, head norm, output gate */
     bool plain_convolution;       /* without an activation; otherwise SiLU follows it */
     bool convolution_bias;
-    bool keeps_lengths;   /* of queries and keys, which QK-norm would take away: it has none */
+    bool keeps_lengths;   /* of queries and keys: QK-norm is never applied */
     bool norms_all_heads; /* together: the head norm is one of the whole width */
     bool gates_first;     /* the output gate, before that norm */
     bool group_norm;      /* the head norm is a LayerNorm of each head (GroupNorm), whose */

@@ -17,8 +17,8 @@
  * The lookup is weaker than what is written, by s, and reads the state before its decay;
  * queries are corrected by the key before they get the length 1:
  *
- *   S_i = a_i S_(i-1) + b_i k_i^T (v_i - s k_i S_(i-1)),    o_i = unit(q_i - d s k_i) S_i /
- * sqrt(D)
+ *   S_i = a_i S_(i-1) + b_i k_i^T (v_i - s k_i S_(i-1))
+ *   o_i = unit(q_i - d s k_i) S_i / sqrt(D)
  *
  * The authors' code gives s k_i the length 1 again, so that s would change the correction
  * alone; the paper does not.
@@ -29,8 +29,8 @@
  * each with a key, a value and a rate of its own. With n steps (--steps-per-token), a_i in
  * front of the first:
  *
- *   S_i = a_i S_(i-1), then n times  S_i += b_ij k_ij^T (v_ij - k_ij S_i),  o_i = q_i S_i /
- * sqrt(D)
+ *   S_i = a_i S_(i-1), then n times  S_i += b_ij k_ij^T (v_ij - k_ij S_i)
+ *   o_i = q_i S_i / sqrt(D)
  *
  * One step can only change what is stored under one key. Several make products of reflections
  * (with --negative-eigenvalues), that is rotations, which permutations need.

@@ -45,7 +45,7 @@ typedef struct FeatureMap {
     real (*pair_weights)(real *p, size_t count, real scale);
     void (*pair_weights_backward)(real *p, real *a, real dn, size_t count, real scale);
     /* `pair_weights` takes products of q and k themselves; features serve only what precedes
-     * the chunk. The kind's recurrence is then features_near_recurrence. */
+     * the chunk. The kind's recurrence is then features_near_engine. */
     bool near;
 
     /* For one denominator per feature instead of one per position: the queries' shares are q /

@@ -18,7 +18,7 @@
 
 /* --- a position --- */
 
-/* h, and 1 / |k m|; `to` holds k m in between. */
+/* Writes k m to `to`, (D); returns 1 / |k m|. */
 static real look_up(real *restrict to, const AttentionData *data, const AttentionHead *head)
 {
     const real *m = data->params;

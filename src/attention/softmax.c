@@ -136,6 +136,8 @@ const AttentionKind attention_fox = {
     .normalised = true,
     .encodes_positions = true,
     .gates = {.count = one_gate},
+    .form = 1,
+    .changed = "in hybrids its layers have no RoPE (since 0.2)",
     .engine = &fox_engine,
     .engine_options = &(const PanelKind){.fades = true,
                                          .prepare = fox_prepare,

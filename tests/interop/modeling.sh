@@ -84,6 +84,7 @@ model all-parts --attn softmax --conv yes --head-norm yes --out-gate yes
 model head-gates --attn softmax+kda --head-gate
 model residual --attn linear --conv residual --out-gate yes
 model values --attn softmax+linear+kda --layers 4 --value-residual
+model hybrid --attn window+gated-delta --layers 3 --value-residual
 model common --attn retention+rwkv7+mamba2 --layers 3 --parts common
 model mixed --attn window+softmax1 --window 7 --layers 3 --sink
 model wide --attn taylor2+performer --dim 48 --heads 2
