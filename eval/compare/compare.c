@@ -3,12 +3,16 @@
  * It reads only settings, logs and scores (for the samples of --html also checkpoints), so it
  * works while they train, on another machine, and without the corpus. */
 #include "eval/compare/compare.h"
+#include "eval/runs/gridfile.h"
 #include "eval/runs/groups.h"
 #include "src/base/containers.h"
+#include "src/base/file.h"
 #include "src/base/program.h"
+#include "src/base/text.h"
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 static OPTION_NAMES(colour_name, "auto", "always", "never");
 
@@ -60,7 +64,9 @@ static const About about = {
     .purpose = "compares training runs: a table, loss curves and the differences between them",
     .synopses = {"[OPTIONS] RUN..."},
     .paragraphs =
-        {"RUN is a run directory, finished or not. The table shows the attention "
+        {"RUN is a run directory, finished or not, or that of a grid, which stands for all its "
+         "runs "
+         "(or runs/NAME.grid.json). The table shows the attention "
          "kind, parameters, "
          "best validation loss (nats per token) with its perplexity, bits per byte (bpb) "
          "and epoch, last training loss, "
@@ -73,21 +79,61 @@ static const About about = {
     .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
+/* Appends a run directory, unless runs/NAME and the grid beside it both name it. */
+static void add_folder(char ***folders, const char *path)
+{
+    char *folder = memory_copy_text(path);
+    file_trim_slashes(folder);
+    for (size_t i = 0; i < arrlenu(*folders); i++)
+        if (strcmp((*folders)[i], folder) == 0) {
+            free(folder);
+            return;
+        }
+    arrput(*folders, folder);
+}
+
+/* The run directories that the command line names, an stb_ds array for text_lines_free: for a
+ * grid, those of its runs that have begun. */
+static char **find_folders(const CommandLine *line)
+{
+    char **folders = NULL, **of_grid;
+    Error error;
+    for (size_t i = 0; i < line->operand_count; i++) {
+        char *file = gridfile_find(line->operands[i]);
+        if (!file) {
+            add_folder(&folders, line->operands[i]);
+        } else if (gridfile_runs(file, &of_grid, &error)) {
+            for (size_t r = 0; r < arrlenu(of_grid); r++)
+                if (file_is_in(of_grid[r], RUN_LOG))
+                    add_folder(&folders, of_grid[r]);
+            if (!folders)
+                print_warning("%s: no run of this grid has begun", file);
+            text_lines_free(of_grid);
+        } else {
+            print_warning("%s", error.text);
+        }
+        free(file);
+    }
+    return folders;
+}
+
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
  * runs; at least one has to be. */
 static RunData *read_runs(const CommandLine *line)
 {
     RunData *runs = NULL;
-    for (size_t r = 0; r < line->operand_count; r++) {
+    char **folders = find_folders(line);
+    for (size_t r = 0; r < arrlenu(folders); r++) {
         RunData run;
         Error error;
-        if (rundata_read(&run, line->operands[r], &error)) {
+        if (rundata_read(&run, folders[r], &error)) {
             arrput(runs, run);
         } else {
             print_warning("%s", error.text);
             rundata_free(&run);
         }
     }
+    text_lines_free(folders);
     if (!runs)
         exit(EXIT_FAILURE);
     groups_sort(runs, arrlenu(runs));

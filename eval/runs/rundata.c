@@ -54,7 +54,7 @@ static void add_setting(RunData *run, const char *name, const char *value)
 /* Runs of different histories differ like runs of different settings. */
 static void read_history(RunData *run, char *comment)
 {
-    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED};
+    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED, RUN_MATCHED};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char *value = comment_value(comment, keys[i]);
         if (value)
@@ -70,6 +70,8 @@ static void read_comment(RunData *run, char *comment)
     char *value = comment_value(comment, "parameters");
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
+    if ((value = comment_value(comment, "length")))
+        run->steps = count_of(value, "steps");
     if ((value = comment_value(comment, "state")))
         run->state = count_of(value, "bytes");
     if ((value = comment_value(comment, "training text")))
