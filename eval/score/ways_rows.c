@@ -156,7 +156,7 @@ static json_t *way_json(const ScoreRow *row, const CorpusSplit *split)
     return way;
 }
 
-void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text)
+json_t *score_rows_json(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
     json_t *all = json_pack("{s:s}", "split", text->split->name);
     add_json(all, &rows[0], text->split);
@@ -164,11 +164,10 @@ void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText 
         json_object_set_new(all, "ways", json_array());
     for (size_t i = 1; i < count; i++)
         json_array_append_new(json_object_get(all, "ways"), way_json(&rows[i], text->split));
-    json_print(stdout, all);
+    return all;
 }
 
-void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
-                         const ScoreRow *rows)
+json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
 {
     json_t *all = figures_json(ensemble_nats(ensemble), ensemble->split);
     json_object_set_new(all, "split", json_string(ensemble->split->name));
@@ -178,7 +177,7 @@ void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
         add_json(run, &rows[i], ensemble->split);
         json_array_append_new(json_object_get(all, "runs"), run);
     }
-    json_print(stdout, all);
+    return all;
 }
 
 /* --- for compare --- */

@@ -150,6 +150,52 @@ check 'eval averages no predictions of different tokens' \
 refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
     "$bin/eval" softmax other text.txt --cache 100
 
+# --- by position in the window, and paired ---
+
+run "$bin/eval" --by-position --svg position.svg softmax linear text.txt
+check 'eval --by-position has a row for each doubling, a column for each run' \
+    eval 'exits 0 && prints "^position  *softmax  *linear" && prints "^8-15  *[0-9]\.[0-9]" &&
+    prints "^16  *[0-9]\.[0-9]"'
+check 'eval --by-position draws a line for each run' \
+    eval 'prints "^ a softmax  *b linear" && [ "$(grep -c "class=\"line" position.svg)" -eq 2 ]'
+eval_json softmax text.txt
+loss=$(field loss) tokens=$(field tokens)
+eval_json --by-position softmax text.txt
+check 'the losses by position make up the loss' \
+    near "$loss" "$(grep -o '"tokens": [0-9]*, "loss": [0-9.]*' out | tr -d , |
+        awk '{ nats += $2 * $4; n += $2 } END { printf "%.12g", nats / n }')" 1e-6
+check 'every token has a position' [ "$tokens" = \
+    "$(grep -o '"tokens": [0-9]*, "loss"' out | tr -d , | awk '{ n += $2 } END { print n }')" ]
+eval_json --by-position --paired softmax linear text.txt
+check 'eval --by-position --json has the ranges of each run' eval \
+    'is_json && [ "$(grep -o "\"from\": 8, \"to\": 15" out | wc -l)" -eq 2 ]'
+refused 'positions need windows that do not overlap' 2 'leave --stride 4 out' \
+    "$bin/eval" --by-position --stride 4 softmax text.txt
+train decaying --attn retention --pos none text.txt
+refused 'positions need windows that begin anew' 2 'add --carry-state no' \
+    "$bin/eval" --by-position --carry-state yes decaying text.txt
+refused 'a chart of positions needs the positions' 2 '--svg only has an effect' \
+    "$bin/eval" --svg other.svg softmax text.txt
+run "$bin/eval" --by-position --svg nowhere/position.svg softmax text.txt
+check 'eval names a chart that it cannot write' eval 'exits 1 && says nowhere/position.svg'
+
+eval_json --paired softmax linear text.txt --threads 1 && cp out first
+difference=$(field difference)
+check 'the difference is that of the losses' \
+    near "$difference" "$(grep -o '"loss": [0-9.]*' out |
+        awk 'NR > 1 { d = $2 - d } END { printf "%.12g", d }')" 1e-4
+check 'its interval is around it' \
+    awk -v low="$(field low)" -v d="$difference" -v high="$(field high)" \
+    'BEGIN { exit !(low < d && d < high) }'
+eval_json --paired softmax linear text.txt --threads 3
+check 'the interval does not depend on the threads' same out first
+run "$bin/eval" --paired --split train softmax linear softmax text.txt
+check 'each run is compared with the first' \
+    eval 'prints "^linear less softmax: .* 95 % interval " && prints "^softmax less softmax: .*: not told apart"'
+check 'eval says what is resampled, and that seeds are not covered' \
+    prints '^Paired bootstrap of the 180 lines .* covers the text, not the seeds'
+refused '--paired needs two runs' 2 '--paired compares runs' "$bin/eval" --paired softmax text.txt
+
 # --- losses that are not finite ---
 
 make_large softmax
