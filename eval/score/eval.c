@@ -20,22 +20,25 @@ static const About about = {
     .name = "eval",
     .purpose = "scores a text with a trained model: loss, perplexity and bits per byte",
     .synopses = {"[OPTIONS] RUN... CORPUS", "--baseline [OPTIONS] CORPUS"},
-    .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
-                   "file. CORPUS is "
-                   "named as for train. Every token is scored, <eos> included. Scores of "
-                   "the run's own texts, known by their checksums, are saved in its "
-                   "directory, where compare finds them.",
-                   "Results with a temperature, a neural cache or dynamic evaluation are rows "
-                   "of their own; "
-                   "do not compare them with plain scores of other models.",
-                   "Several runs are scored each alone and as an ensemble: the average of the "
-                   "probabilities that they predict."},
+    .paragraphs =
+        {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
+         "file. CORPUS is "
+         "named as for train. Every token is scored, <eos> included. Scores of "
+         "the run's own texts, known by their checksums, are saved in its "
+         "directory, where compare finds them.",
+         "Results with a temperature, a neural cache or dynamic evaluation are rows "
+         "of their own; "
+         "do not compare them with plain scores of other models.",
+         "Several runs are scored each alone and as an ensemble: the average of the "
+         "probabilities that they predict. Its score is not one of a single model; the "
+         "mean of the single runs stands beside it."},
     .files = {{"RUN/scores.csv", "the scores, one row for each way of scoring"}},
     .examples = {"runs/linear-ptb ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --stride 32",
                  "runs/seed1 runs/seed2 runs/seed3 ptb.txt --split test",
                  "--baseline ptb.txt --split test",
-                 "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache"},
+                 "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache",
+                 "--by-position --paired runs/softmax runs/linear ptb.txt --split test"},
 };
 
 static void load(Corpus *corpus, const char *name, const CorpusOptions *how,
@@ -286,7 +289,7 @@ static void check_runs(const EvalOptions *options, const char *const *runs, size
         open_run(loaded, &run_options, runs[i], name);
         if (!vocabulary_equal(&first.checkpoint.vocabulary, &loaded->checkpoint.vocabulary) ||
             loaded->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
-            die("%s: its tokenizer or --trim differs from that of %s; an average needs the "
+            die("%s: its tokenizer or --trim differs from that of %s; an ensemble needs the "
                 "same tokens, so score the runs one by one",
                 runs[i], runs[0]);
         if (i > 0)

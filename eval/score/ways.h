@@ -127,7 +127,7 @@ double ensemble_nats(const Ensemble *ensemble);
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);
 json_t *score_rows_json(const ScoreRow *rows, size_t count, const ScoredText *text);
 
-/* A line for each run alone, (runs) of them, and one for the average. */
+/* A line for each run alone, (runs) of them, one for their mean, and one for the ensemble. */
 void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
 json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
 

@@ -201,7 +201,7 @@ static void check_average(const EvalOptions *options)
                 {"dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            die_usage("--%s is for the scores of one run, not for averages or --soft-targets",
+            die_usage("--%s is for the scores of one run, not for ensembles or --soft-targets",
                       rows[i].name);
 }
 
@@ -274,7 +274,7 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (config->carry_state && options->batch > 1 &&
         (options->cache > 0 || options->dynamic || options->runs > 1 || options->soft_targets))
         die_usage("--batch %zu: with a carried state, --cache, --dynamic, --soft-targets and "
-                  "an average of runs read the text as one stream; use --batch 1",
+                  "an ensemble read the text as one stream; use --batch 1",
                   options->batch);
     if (options->by_position && config->carry_state)
         die_usage("--by-position: with a carried state, all positions have the text before the "

@@ -1,4 +1,5 @@
 /* The rows of scores, for people, for programs and for compare. */
+#include "eval/runs/groups.h"
 #include "eval/runs/scores.h"
 #include "eval/score/ways.h"
 #include "eval/show/markup.h"
@@ -113,6 +114,30 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
         print_way(&rows[i], &rows[0], text);
 }
 
+/* The losses of the runs alone, in nats per token. */
+static Sample single_losses(const Ensemble *ensemble, const ScoreRow *rows)
+{
+    double *losses = memory_new(ensemble->runs, sizeof *losses, "the losses");
+    for (size_t i = 0; i < ensemble->runs; i++)
+        losses[i] = score_loss(rows[i].score);
+    Sample sample = student_sample(losses, ensemble->runs);
+    free(losses);
+    return sample;
+}
+
+static void print_mean(const Ensemble *ensemble, const ScoreRow *rows)
+{
+    Sample losses = single_losses(ensemble, rows);
+    double reach = student_mean_reach(losses, GROUP_TAILS);
+    printf(
+        "%s, mean of %zu single runs: loss %.4f (%.4f to %.4f) nats per %s, perplexity %s (%s "
+        "to %s); in brackets the 95 %% interval, for runs that differ only in the seed\n",
+        ensemble->split->name, ensemble->runs, losses.mean, losses.mean - reach,
+        losses.mean + reach, ensemble->split->labels.data ? "answer" : "token",
+        text_perplexity(exp(losses.mean)).text, text_perplexity(exp(losses.mean - reach)).text,
+        text_perplexity(exp(losses.mean + reach)).text);
+}
+
 void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
 {
     const CorpusSplit *split = ensemble->split;
@@ -125,9 +150,10 @@ void ensemble_print(const Ensemble *ensemble, const char *const *runs, const Sco
     }
     if (ensemble->runs < 2)
         return;
+    print_mean(ensemble, rows);
     double nats = ensemble_nats(ensemble);
     char *figures = figures_text(nats, split);
-    printf("%s, average of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->runs,
+    printf("%s, ensemble of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->runs,
            figures, nats);
     free(figures);
 }
@@ -177,6 +203,13 @@ json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const S
         add_json(run, &rows[i], ensemble->split);
         json_array_append_new(json_object_get(all, "runs"), run);
     }
+    Sample losses = single_losses(ensemble, rows);
+    double reach = student_mean_reach(losses, GROUP_TAILS);
+    json_object_set_new(all, "ensemble_of", json_count(ensemble->runs));
+    json_object_set_new(all, "single_runs",
+                        json_pack("{s:o, s:o, s:o}", "mean", json_figure(losses.mean), "low",
+                                  json_figure(losses.mean - reach), "high",
+                                  json_figure(losses.mean + reach)));
     return all;
 }
 

@@ -132,6 +132,14 @@ train other --seed 7 text.txt
 run "$bin/eval" --json softmax other text.txt
 check 'eval averages runs of one text' exits 0
 tr '{,' '\n\n' <out | sed -n 's/^ *"loss": //p' >losses # of the average, then of each run
+check 'the mean of the single runs stands beside the ensemble' eval '
+    [ "$(field ensemble_of)" = 2 ] && near "$(field mean)" \
+        "$(awk "NR > 1 && NR < 4 { sum += \$1 } END { printf \"%.12g\", sum / 2 }" losses)" 1e-6'
+# The 97.5 % quantile of Student's t with one degree of freedom is 12.706.
+check 'its interval is that of a mean over runs' \
+    near "$(field high)" "$(awk 'NR > 1 && NR < 4 { sum += $1; d = $1 - d } END {
+        if (d < 0) d = -d
+        printf "%.12g", sum / 2 + 12.706 * d / 2 }' losses)" 1e-4
 check 'the average is better than the mean of the losses' awk '
     NR == 1 { average = $1 }
     NR > 1 { sum += $1 }
@@ -139,7 +147,10 @@ check 'the average is better than the mean of the losses' awk '
 run "$bin/eval" softmax softmax text.txt
 check 'the average of a run with itself is the run' [ \
     "$(sed -n 's/^softmax: \(loss.*\); window.*/\1/p' out | head -n 1)" = \
-    "$(sed -n 's/^valid, average of 2 runs: \(loss.*\); .* nats in all/\1/p' out)" ]
+    "$(sed -n 's/^valid, ensemble of 2 runs: \(loss.*\); .* nats in all/\1/p' out)" ]
+check 'eval calls it an ensemble and has the mean of the runs before it' eval '
+    prints "^valid, mean of 2 single runs: loss \([0-9.]*\) (\1 to \1) nats per token, perplexity" &&
+    [ "$(sed -n "\$p" out | cut -d : -f 1)" = "valid, ensemble of 2 runs" ]'
 run "$bin/eval" --stride 8 linear other text.txt
 check 'eval saves the scores of the runs that it averages' \
     eval 'exits 0 && grep -q "^valid,16,8," linear/scores.csv other/scores.csv'
