@@ -156,7 +156,8 @@ static Table position_table(const Breakdown *breakdown, const char *const *names
 static Chart position_chart(const Breakdown *breakdown, const char *const *names)
 {
     Chart chart = {.x_label = "position in the window (logarithmic)",
-                   .y_label = "mean loss, nats per token",
+                   .y_label = breakdown->split->labels.data ? "mean loss, nats per answer"
+                                                            : "mean loss, nats per token",
                    .logarithmic_x = true};
     for (size_t run = 0; run < breakdown->runs; run++) {
         ChartSeries *series = chart_add(&chart, names[run], NULL, 0);
@@ -181,7 +182,8 @@ void positions_print(const Breakdown *breakdown, const char *const *names)
     chart.colour = terminal_has_colour(STDOUT_FILENO);
     char *text = NULL;
     chart_append(&text, &chart);
-    printf("\nMean loss by position in the window, in nats per token:\n");
+    printf("\nMean loss by position in the window, in nats per %s:\n",
+           scored_unit(breakdown->split));
     table_print(stdout, &table, TABLE_TERMINAL, width);
     printf("\n%s", text);
     free(text);
@@ -248,8 +250,9 @@ void paired_print(const Breakdown *breakdown, const char *const *names)
     for (size_t run = 1; run < breakdown->runs; run++) {
         PairedDifference paired = paired_difference(breakdown, run);
         Bootstrap interval = paired.interval;
-        char *line = text_format("%s less %s: %+.4f nats per token (perplexity %+.2f %%)",
-                                 names[run], names[0], paired.mean, per_cent(paired.mean));
+        char *line = text_format("%s minus %s: %+.4f nats per %s (perplexity %+.2f %%)",
+                                 names[run], names[0], paired.mean,
+                                 scored_unit(breakdown->split), per_cent(paired.mean));
         if (isnan(interval.low))
             text_append(&line, "; no interval: the text is a single %s",
                         breakdown->are_lines ? "line" : "window");

@@ -137,6 +137,12 @@ void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
 
 /* --- the loss of a text, in nats for all of it, as the figures that people compare --- */
 
+/* What losses are of: "answer" in synthetic tasks. */
+static inline const char *scored_unit(const CorpusSplit *split)
+{
+    return split->labels.data ? "answer" : "token";
+}
+
 /* "loss 4.4 nats per token, perplexity ..., ... bits per character, ... per byte"; the caller
  * frees. */
 char *figures_text(double nats, const CorpusSplit *split);

@@ -133,7 +133,7 @@ static void print_mean(const Ensemble *ensemble, const ScoreRow *rows)
         "%s, mean of %zu single runs: loss %.4f (%.4f to %.4f) nats per %s, perplexity %s (%s "
         "to %s); in brackets the 95 %% interval, for runs that differ only in the seed\n",
         ensemble->split->name, ensemble->runs, losses.mean, losses.mean - reach,
-        losses.mean + reach, ensemble->split->labels.data ? "answer" : "token",
+        losses.mean + reach, scored_unit(ensemble->split),
         text_perplexity(exp(losses.mean)).text, text_perplexity(exp(losses.mean - reach)).text,
         text_perplexity(exp(losses.mean + reach)).text);
 }

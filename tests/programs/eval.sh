@@ -202,7 +202,7 @@ eval_json --paired softmax linear text.txt --threads 3
 check 'the interval does not depend on the threads' same out first
 run "$bin/eval" --paired --split train softmax linear softmax text.txt
 check 'each run is compared with the first' \
-    eval 'prints "^linear less softmax: .* 95 % interval " && prints "^softmax less softmax: .*: not told apart"'
+    eval 'prints "^linear minus softmax: .* 95 % interval " && prints "^softmax minus softmax: .*: not told apart"'
 check 'eval says what is resampled, and that seeds are not covered' \
     prints '^Paired bootstrap of the 180 lines .* covers the text, not the seeds'
 refused '--paired needs two runs' 2 '--paired compares runs' "$bin/eval" --paired softmax text.txt
@@ -241,6 +241,10 @@ refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
 train task --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
 works 'eval scores a task' "$bin/eval" task recall:pairs=2,keys=8,values=8,lines=300
 check 'eval says how many answers are right' prints '^2000 answers, [0-9]* of them right'
+run "$bin/eval" --by-position --paired task task recall:pairs=2,keys=8,values=8
+check 'a task is resampled by its lines, and its losses are those of answers' eval '
+    prints "position in the window, in nats per answer" && prints "^task minus task: +0.0000 nats per answer" &&
+    prints "^Paired bootstrap of the 1000 lines"'
 first=$(best_loss task)
 eval_json task recall:pairs=2,keys=8,values=8
 check 'the loss is that of training' near "$(field loss)" "$first" 1e-6
