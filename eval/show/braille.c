@@ -115,44 +115,45 @@ static bool uses_braille(const Chart *chart)
 
 /* --- curves --- */
 
+static bool has_place(bool logarithmic_x, ChartPoint point)
+{
+    const double least = 1e-300; /* of which there are logarithms */
+    return chart_has(point) && (!logarithmic_x || point.x > least);
+}
+
 static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
 {
     double low = INFINITY, high = -INFINITY;
     bool leave_out = vertical && chart_has_sound(chart); /* diverged runs */
-    const bool logarithmic = !vertical && chart->logarithmic_x;
     for (size_t s = 0; s < arrlenu(chart->series); s++)
         for (size_t i = 0; i < arrlenu(chart->series[s].points); i++) {
             ChartPoint point = chart->series[s].points[i];
             double value = vertical ? point.y : point.x;
-            if (!chart_has(point) || (leave_out && chart->series[s].diverged) ||
-                (chart->logarithmic_x && !chart_has_logarithm(point.x)))
+            if (!has_place(chart->logarithmic_x, point) ||
+                (leave_out && chart->series[s].diverged))
                 continue;
             low = fmin(low, value);
             high = fmax(high, value);
         }
-    return logarithmic ? axis_make_logarithmic(low, high) : axis_make(low, high, ticks);
-}
-
-static bool has_place(const Axis *x_axis, ChartPoint point)
-{
-    return chart_has(point) && (!x_axis->per_decade || chart_has_logarithm(point.x));
+    return chart->logarithmic_x && !vertical ? axis_make_logarithmic(low, high)
+                                             : axis_make(low, high, ticks);
 }
 
 static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,
                         const Axis *x_axis, const Axis *y_axis)
 {
-    bool connected = false;
+    bool connected = false, logarithmic = x_axis->per_decade > 0;
     long last_x = 0, last_y = 0;
     for (size_t i = 0; i < arrlenu(series->points); i++) {
         ChartPoint point = series->points[i];
-        if (!has_place(x_axis, point)) {
+        if (!has_place(logarithmic, point)) {
             connected = false;
             continue;
         }
         long x = (long)axis_place(x_axis, point.x, canvas->columns * canvas->dots_x);
         long y = (long)axis_place(y_axis, point.y, canvas->rows * canvas->dots_y);
         bool alone = !connected && (i + 1 == arrlenu(series->points) ||
-                                    !has_place(x_axis, series->points[i + 1]));
+                                    !has_place(logarithmic, series->points[i + 1]));
         if (alone)
             draw_lone_point(canvas, x, y, owner);
         else

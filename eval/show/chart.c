@@ -32,11 +32,6 @@ bool chart_has(ChartPoint point)
     return fabs(point.x) <= most && fabs(point.y) <= most;
 }
 
-bool chart_has_logarithm(double value)
-{
-    return value > 1e-300;
-}
-
 bool chart_is_level(const ChartSeries *series)
 {
     return series->identity == CHART_NOBODY;

@@ -48,7 +48,7 @@ typedef struct Chart {
     ChartSeries *series; /* an array of stb_ds; owned, with all that is in it */
     const char *x_label, *y_label;
     bool logarithmic;     /* both sides, in pictures; 0 and below are gaps */
-    bool logarithmic_x;   /* only x, on terminals too */
+    bool logarithmic_x;   /* the x axis, also on terminals */
     size_t columns, rows; /* of everything; at least CHART_COLUMNS_LEAST by CHART_ROWS_LEAST */
     bool utf8;            /* else only ASCII */
     bool colour;          /* those of eval/show/palette.h */
@@ -63,8 +63,6 @@ enum { CHART_COLUMNS_LEAST = 24, CHART_ROWS_LEAST = 8 };
 
 /* Whether a point can be drawn. */
 bool chart_has(ChartPoint point);
-/* Whether the value has a place on a logarithmic side. */
-bool chart_has_logarithm(double value);
 /* Whether a series is a level: a constant such as the entropy of the corpus, not a curve. */
 bool chart_is_level(const ChartSeries *series);
 /* Whether there are curves that did not diverge, and which give the vertical range. */
