@@ -46,14 +46,15 @@ static void render_every_way(const ChartPoint *points, size_t count)
     static const size_t sizes[][2] = {
         {CHART_COLUMNS_LEAST, CHART_ROWS_LEAST}, {80, 24}, {200, 50}};
     const ChartPoint diagonal[] = {{0, 0}, {1, 1}};
-    for (size_t i = 0; i < 3 * 2 * 2 * 2; i++) {
-        const size_t *size = sizes[i / 8];
+    for (size_t i = 0; i < 3 * 2 * 2 * 2 * 2; i++) {
+        const size_t *size = sizes[i / 16];
         Chart chart = {.x_label = "step",
                        .y_label = "loss",
                        .columns = size[0],
                        .rows = size[1],
                        .utf8 = (i & 2) != 0,
-                       .colour = (i & 4) != 0};
+                       .colour = (i & 4) != 0,
+                       .logarithmic_x = (i & 8) != 0};
         chart_add(&chart, "it", points, count);
         if (i & 1)
             chart_add(&chart, "other", diagonal, 2);
@@ -149,6 +150,24 @@ TEST(an_ascii_chart_is_drawn_as_expected)
                            "  0          2         4\n"
                            "          epoch\n"
                            " a one    b two\n");
+    free(text);
+    chart_free(&chart);
+}
+
+/* Doublings of x are equally far apart; what has no logarithm is a gap. */
+TEST(x_may_be_logarithmic_on_a_terminal)
+{
+    const ChartPoint points[] = {{0, 7}, {1, 4}, {2, 3}, {4, 2}, {8, 1}, {-3, 9}};
+    Chart chart = {.x_label = "position",
+                   .y_label = "loss",
+                   .columns = 33,
+                   .rows = 12,
+                   .logarithmic_x = true};
+    chart_add(&chart, "run", points, COUNT(points));
+    char *text = render(&chart);
+    ck_assert_ptr_nonnull(strstr(text, "1         2         4         8\n"));
+    ck_assert_ptr_nonnull(strstr(text, "loss\n4+aa"));
+    ck_assert_ptr_null(strstr(text, "7+"));
     free(text);
     chart_free(&chart);
 }

@@ -7,6 +7,8 @@
 #include "eval/show/palette.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 #include "tests/tests.h"
 
 #include <math.h>
@@ -84,6 +86,46 @@ TEST(an_interval_agrees_with_welch_by_hand)
     ck_assert(isnan(student_next_value(one, 0.05)));
     ck_assert_double_eq_tol(student_mean_reach(a, 0.05), 4.302652730 / sqrt(3), 1e-8);
     ck_assert(isnan(student_mean_reach(one, 0.05)));
+}
+
+/* --- the paired bootstrap --- */
+
+enum { UNITS = 400 };
+
+/* Of many units with sizes of their own, the interval is that of the ratio estimator: the mean
+ * residual over the root of their number, and its quantile. */
+TEST(the_bootstrap_covers_what_the_normal_approximation_does)
+{
+    double differences[UNITS], sizes[UNITS], sum = 0, size = 0, squares = 0;
+    const RandomKey key = random_key(7, RANDOM_TEST, 0);
+    for (size_t i = 0; i < UNITS; i++) {
+        sizes[i] = (double)(5 + i % 30);
+        differences[i] = sizes[i] * (0.1 + 0.4 * random_normal(key, i));
+        sum += differences[i];
+        size += sizes[i];
+    }
+    double mean = sum / size;
+    for (size_t i = 0; i < UNITS; i++)
+        squares += pow(differences[i] - mean * sizes[i], 2);
+    double reach = 1.959964 * sqrt(squares) / size;
+    Bootstrap of = student_bootstrap(differences, sizes, UNITS, 0.05);
+    ck_assert_double_eq_tol(of.low, mean - reach, 0.06 * reach);
+    ck_assert_double_eq_tol(of.high, mean + reach, 0.06 * reach);
+    team_start(3);
+    Bootstrap again = student_bootstrap(differences, sizes, UNITS, 0.05);
+    team_stop();
+    ck_assert(again.low == of.low && again.high == of.high);
+    Bootstrap narrower = student_bootstrap(differences, sizes, UNITS, 0.5);
+    ck_assert(narrower.low > of.low && narrower.high < of.high);
+}
+
+TEST(a_bootstrap_of_equal_units_has_no_width)
+{
+    const double differences[] = {0.25, 0.5, 0.25}, sizes[] = {1, 2, 1};
+    Bootstrap of = student_bootstrap(differences, sizes, 3, 0.05);
+    ck_assert(of.low == 0.25 && of.high == 0.25);
+    of = student_bootstrap(differences, sizes, 1, 0.05);
+    ck_assert(isnan(of.low) && isnan(of.high));
 }
 
 /* --- groups --- */

@@ -3,8 +3,11 @@
  * on the side of the mean where that converges fast; the quantile then by bisection, which
  * needs no derivative and cannot run away. */
 #include "eval/runs/student.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 Sample student_sample(const double *values, size_t count)
 {
@@ -112,4 +115,46 @@ double student_next_value(Sample sample, double tails)
         return NAN;
     return student_quantile(tails, sample.count - 1) * sample.deviation *
            sqrt(1 + 1 / sample.count);
+}
+
+/* --- the paired bootstrap --- */
+
+typedef struct Resampling {
+    const double *differences, *sizes; /* (count) */
+    size_t count;
+    double *means; /* (BOOTSTRAP_RESAMPLES) */
+} Resampling;
+
+/* Each resample has a stream of numbers of its own, so threads do not change the result. */
+static void resample(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Resampling *job = context;
+    const RandomKey key = random_key(0, RANDOM_BOOTSTRAP, tile);
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        size_t drawn = (size_t)random_below(key, i, job->count);
+        difference += job->differences[drawn];
+        size += job->sizes[drawn];
+    }
+    job->means[tile] = size > 0 ? difference / size : 0;
+}
+
+static int compare_means(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+Bootstrap student_bootstrap(const double *differences, const double *sizes, size_t count,
+                            double tails)
+{
+    double means[BOOTSTRAP_RESAMPLES];
+    Resampling job = {differences, sizes, count, means};
+    if (count < 2)
+        return (Bootstrap){NAN, NAN};
+    team_run(BOOTSTRAP_RESAMPLES, resample, &job);
+    qsort(means, BOOTSTRAP_RESAMPLES, sizeof *means, compare_means);
+    size_t left_out = (size_t)(tails / 2 * BOOTSTRAP_RESAMPLES);
+    return (Bootstrap){means[left_out], means[BOOTSTRAP_RESAMPLES - 1 - left_out]};
 }

@@ -33,4 +33,19 @@ double student_mean_reach(Sample sample, double tails);
 /* Half the width of the prediction interval for one more value. NaN for a sample of one. */
 double student_next_value(Sample sample, double tails);
 
+/* --- the paired bootstrap --- */
+
+enum { BOOTSTRAP_RESAMPLES = 10000 };
+
+typedef struct Bootstrap {
+    double low, high; /* NaN for a single unit */
+} Bootstrap;
+
+/* The percentile interval, at level 1 - tails, of the sum of all differences over the sum of
+ * all sizes, such as the difference in nats and the tokens of every line of a text: `count`
+ * units are drawn with replacement, again and again. The numbers drawn are always the same.
+ * Runs on the team. */
+Bootstrap student_bootstrap(const double *differences /* (count) */,
+                            const double *sizes /* (count) */, size_t count, double tails);
+
 #endif
