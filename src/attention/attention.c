@@ -8,7 +8,7 @@ const LayerParts attention_common_parts = {.convolution = true,
                                            .norm = true,
                                            .gate = true,
                                            .keeps_lengths = true,
-                                           .out_gate = {GATE_SILU}};
+                                           .out_gate = {.form = GATE_SILU}};
 
 static size_t share_of(WidthShare share, size_t dim)
 {
