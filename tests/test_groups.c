@@ -66,24 +66,65 @@ TEST(a_sample_has_its_mean_and_deviation)
               isnan(none.high));
 }
 
-/* By hand: 1, 2, 3 against 2, 4, 6, 8. Variances 1 and 20/3, squared errors 1/3 and 5/3; 2^2 /
- * ((1/3)^2/2 + (5/3)^2/3) = 4.0755 degrees of freedom. */
-TEST(an_interval_agrees_with_welch_by_hand)
+/* Three kinds of three seeds each; the numbers were computed by hand from the formulas. */
+TEST(comparisons_with_a_control_agree_with_known_numbers)
 {
-    const Sample a = SAMPLE(1, 2, 3), b = SAMPLE(2, 4, 6, 8), one = SAMPLE(5),
-                 flat = SAMPLE(2, 2, 2);
-    Interval interval = student_difference(a, b, 0.05);
-    ck_assert_double_eq_tol(interval.freedom, 4 / (1.0 / 18 + 25.0 / 27), 1e-12);
-    double reach = student_quantile(0.05, interval.freedom) * sqrt(2);
-    ck_assert_double_eq_tol(interval.low, 3 - reach, 1e-12);
-    ck_assert_double_eq_tol(interval.high, 3 + reach, 1e-12);
-    ck_assert(isnan(student_difference(a, one, 0.05).low));
-    ck_assert(isnan(student_difference(flat, flat, 0.05).low));
-    ck_assert(isfinite(student_difference(flat, b, 0.05).low));
-    ck_assert_double_eq_tol(student_next_value(a, 0.05), 4.302652730 * sqrt(4.0 / 3), 1e-8);
-    ck_assert(isnan(student_next_value(one, 0.05)));
-    ck_assert_double_eq_tol(student_mean_reach(a, 0.05), 4.302652730 / sqrt(3), 1e-8);
+    const Sample of[] = {SAMPLE(4.320, 4.322, 4.320), SAMPLE(4.417, 4.423, 4.423),
+                         SAMPLE(4.333, 4.330, 4.353)};
+    const struct {
+        double mean, per_cent, t, p, holm;
+    } known[] = {{0.10033, 10.55, 16.34, 3.3e-6, 6.7e-6},
+                 {0.01800, 1.82, 2.93, 0.0262, 0.0262}};
+    const Pool pool = student_pool(of, COUNT(of));
+    const double error = 0.00614;
+    double p[COUNT(known)];
+    ck_assert_double_eq_tol(pool.deviation, 0.00752, 5e-6);
+    ck_assert_double_eq(pool.freedom, 6);
+    for (size_t i = 0; i < COUNT(known); i++) {
+        const Difference to = student_difference(of[0], of[i + 1], pool, 0.05);
+        const double reach = student_reach(pool, 3, 3, 0.05);
+        ck_assert_double_eq_tol(to.mean, known[i].mean, 5e-6);
+        ck_assert_double_eq_tol(100 * expm1(to.mean), known[i].per_cent, 0.005);
+        ck_assert_double_eq_tol(reach / student_quantile(0.05, 6), error, 5e-6);
+        ck_assert_double_eq_tol(to.mean / error, known[i].t, 0.02);
+        ck_assert_double_eq_tol(to.p / known[i].p, 1, 0.02);
+        ck_assert_double_eq_tol(to.high - to.low, 2 * reach, 1e-12);
+        p[i] = to.p;
+    }
+    student_holm(p, COUNT(known));
+    for (size_t i = 0; i < COUNT(known); i++)
+        ck_assert_double_eq_tol(p[i] / known[i].holm, 1, 0.02);
+}
+
+TEST(an_interval_needs_two_seeds_that_differ)
+{
+    const Sample two = SAMPLE(1, 2), one = SAMPLE(5), flat = SAMPLE(2, 2, 2);
+    const Pool pool = student_pool((const Sample[]){two, one, flat}, 3),
+               none = student_pool(&one, 1);
+    ck_assert_double_eq(pool.freedom, 3); /* none of a single seed */
+    ck_assert(isnan(none.deviation) && none.freedom == 0);
+    ck_assert(isnan(student_difference(two, one, pool, 0.05).p));
+    ck_assert(isnan(student_difference(one, two, pool, 0.05).low));
+    ck_assert(isnan(student_difference(flat, flat, student_pool(&flat, 1), 0.05).low));
+    ck_assert_double_eq(student_difference(flat, flat, pool, 0.05).p, 1);
+    ck_assert(isfinite(student_difference(flat, two, pool, 0.05).low));
+    ck_assert_double_eq_tol(student_mean_reach(SAMPLE(1, 2, 3), 0.05), 4.302652730 / sqrt(3),
+                            1e-8);
     ck_assert(isnan(student_mean_reach(one, 0.05)));
+}
+
+TEST(holm_corrects_in_ascending_order)
+{
+    double p[] = {0.04, (double)NAN, 0.01, 0.03, 0.6, 0.02}, one[] = {0.3};
+    const double known[] = {0.09, (double)NAN, 0.05, 0.09, 0.6, 0.08};
+    student_holm(p, COUNT(p));
+    for (size_t i = 0; i < COUNT(p); i++)
+        if (i != 1)
+            ck_assert_double_eq_tol(p[i], known[i], 1e-12);
+    ck_assert(isnan(p[1]));
+    student_holm(one, 1);
+    student_holm(NULL, 0);
+    ck_assert_double_eq(one[0], 0.3);
 }
 
 /* --- groups --- */
@@ -257,6 +298,30 @@ TEST(a_group_has_the_mean_curve_of_its_runs)
     free_runs(runs);
 }
 
+/* The control comes first, whatever it is called by; without one the order stays. */
+TEST(a_control_is_found_by_name_run_or_kind)
+{
+    static const char *const names[] = {"linear", "linear-2", "again", "nowhere"};
+    static const char *const kinds[] = {"linear", "linear", "softmax", "softmax"};
+    RunData runs[RUNS];
+    make_runs(runs);
+    for (size_t r = 0; r < RUNS; r++)
+        add_validation(&runs[r], 10, 4 + 0.1 * (double)r);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        Comparison all = comparison_make(runs, RUNS, true, names[i]);
+        ck_assert_uint_eq(all.controls, i < 3);
+        ck_assert_str_eq(all.groups[0].runs[0]->attn, kinds[i]);
+        ck_assert_str_eq(all.sections[0].groups[0].name, all.groups[0].name);
+        ck_assert(isnan(all.groups[0].differences[GROUP_BEST].of.mean));
+        ck_assert_double_eq_tol(all.groups[1].differences[GROUP_BEST].of.mean,
+                                all.groups[1].losses[GROUP_BEST].mean -
+                                    all.groups[0].losses[GROUP_BEST].mean,
+                                1e-12);
+        comparison_free(&all);
+    }
+    free_runs(runs);
+}
+
 /* --- test losses --- */
 
 TEST(a_group_has_the_mean_test_loss_of_its_runs)
@@ -275,14 +340,15 @@ TEST(a_group_has_the_mean_test_loss_of_its_runs)
     ck_assert(groups[0].losses[GROUP_TEST].count == 3 && groups[0].losses[GROUP_TEST].low == 4);
     ck_assert(groups[1].losses[GROUP_TEST].count == 0 &&
               isnan(groups[1].losses[GROUP_TEST].mean));
-    ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
+    ck_assert(isnan(groups[1].differences[GROUP_TEST].of.mean));
     groups_free(groups);
     add_test(&runs[4], 6);
     groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
-    GroupDifference test = groups_difference(&groups[0], &groups[1], GROUP_TEST);
-    Interval interval = student_difference(SAMPLE(4, 4.5, 4.75), SAMPLE(4.25, 6), 0.05);
-    ck_assert(test.comparable && test.interval.low == interval.low);
+    const Sample control = SAMPLE(4, 4.5, 4.75), other = SAMPLE(4.25, 6);
+    const Pool pool = student_pool((const Sample[]){control, other}, 2);
+    ck_assert(groups[1].differences[GROUP_TEST].of.low ==
+              student_difference(control, other, pool, 0.05).low);
     groups_free(groups);
     runs[4].best_step = 7; /* later than the scored checkpoint */
     groups = groups_make(runs, RUNS, true);
@@ -303,10 +369,10 @@ TEST(runs_of_each_corpus_have_their_own_test_losses)
         runs[r].scores[0].text_crc = r;
     }
     runs[1].scores[0].stride = 4;
-    Comparison all = comparison_make(runs, FEW, true);
+    Comparison all = comparison_make(runs, FEW, true, NULL);
     for (size_t g = 0; g < FEW; g++)
         ck_assert_double_eq(all.groups[g].losses[GROUP_TEST].mean, 4 + (double)g);
-    ck_assert(!groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST).comparable);
+    ck_assert(isnan(all.groups[1].differences[GROUP_TEST].of.mean));
     char *text = sentences_test(&runs[1]);
     ck_assert_ptr_nonnull(strstr(text, "stride 4"));
     free(text);
@@ -358,20 +424,17 @@ TEST(differences_are_explained_in_words)
     add_validation(&runs[1], 10, 5);
     check_sentence(runs, RUNS, "One seed each: differences may be due to chance");
     add_validation(&runs[2], 10, 4.1);
-    check_sentence(runs, RUNS,
-                   "B (1 seed): +0.9500; one seed against 2: if both have the same "
-                   "standard deviation over seeds, a difference below 1.1004 is within");
+    check_sentence(
+        runs, RUNS,
+        "B (1 seed): +0.9500 (+158.57 %); no confidence interval, as B has one seed; "
+        "by the pooled standard deviation a difference below 1.1004 may be due to");
     add_validation(&runs[4], 10, 4);
-    check_sentence(runs, RUNS, ": no significant difference");
+    check_sentence(runs, RUNS, ": not told apart\n");
     add_validation(&runs[3], 10, 4.05);
     add_validation(&runs[4], 20, 4.99);
     runs[4].best_val_loss = 4.99;
     check_sentence(runs, RUNS, "Best validation loss against A (3 seeds):\n  B (2 seeds): ");
     check_sentence(runs, RUNS, ": worse\n");
-    free(runs[1].settings[2].value);
-    runs[1].settings[2].value = memory_copy_text("b.txt");
-    check_sentence(runs, 2, "One seed each");
-    check_sentence(runs, RUNS, "B (1 seed): another corpus");
     free_runs(runs);
 }
 
@@ -391,13 +454,16 @@ TEST(test_losses_are_compared_over_seeds_only)
     groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
     char *with = sentences(groups, 1000);
-    Interval between = student_difference(groups[0].losses[GROUP_TEST],
-                                          groups[1].losses[GROUP_TEST], 0.05);
+    const GroupDifference *from = &groups[1].differences[GROUP_TEST];
     char *expected = text_format(
         "%sTest loss against A (3 seeds):\n"
-        "  B (2 seeds): %+.4f, 95 %% confidence interval %+.4f to %+.4f: "
-        "no significant difference\n",
-        without, 0.25 - 0.5 / 3, between.low, between.high);
+        "  B (2 seeds): %+.4f (%+.2f %%), 95 %% confidence interval %+.4f to %+.4f, "
+        "p %.2g (Holm %.2g): not told apart\n"
+        "  Standard deviation over seeds, pooled over all groups: %.4g (3 degrees of freedom). "
+        "Intervals cover seeds, not texts. Verdicts: p of Student's t below 0.05 after Holm's "
+        "correction for 1 comparison.\n",
+        without, 0.25 - 0.5 / 3, 100 * expm1(0.25 - 0.5 / 3), from->of.low, from->of.high,
+        from->of.p, from->of.p, from->pool.deviation);
     ck_assert_str_eq(with, expected);
     free(expected);
     free(with);
@@ -453,12 +519,12 @@ TEST(the_markdown_table_has_intervals)
     }
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation ppl | validation ppl vs. first | tokens/s "
-        "| time |\n|---|---|---:|---:|---:|---:|---:|---:|\n"
-        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | 12.9k | 1:01:01 |\n"
-        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
-        "|\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 "
+        "| run | attn | params | seeds | validation ppl | validation ppl vs. first | verdict | "
+        "tokens/s | time |\n|---|---|---:|---:|---:|---:|---|---:|---:|\n"
+        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | - | 12.9k | 1:01:01 |\n"
+        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | worse | 12.9k | "
+        "1:01:01 |\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | - | 12.9k | 1:01:01 "
         "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
@@ -600,16 +666,16 @@ TEST(runs_with_other_tokens_compare_in_bits_per_byte)
 {
     RunData runs[RUNS];
     make_words_and_bytes(runs);
-    Comparison all = comparison_make(runs, RUNS, true);
+    Comparison all = comparison_make(runs, RUNS, true, NULL);
     ck_assert(runs[0].scale == 0 && runs[RUNS - 1].scale == 0 && runs[0].by_bits);
     ck_assert_uint_eq(groups_measure(all.groups), GROUP_BITS);
-    GroupDifference best = groups_difference(&all.groups[0], &all.groups[1], GROUP_BEST),
-                    bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_BITS);
-    ck_assert(!best.comparable && bits.comparable);
-    ck_assert_double_eq_tol(bits.difference, -0.25, 0.01);
-    ck_assert(bits.interval.low < bits.difference && bits.interval.high < 0);
-    bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
-    ck_assert(bits.comparable && bits.interval.high < 0);
+    const GroupDifference *from = all.groups[1].differences;
+    ck_assert(isnan(from[GROUP_BEST].of.mean));
+    ck_assert_double_eq_tol(from[GROUP_BITS].of.mean, -0.25, 0.01);
+    ck_assert(from[GROUP_BITS].of.low < from[GROUP_BITS].of.mean &&
+              from[GROUP_BITS].of.high < 0);
+    ck_assert_double_eq_tol(group_per_cent(&from[GROUP_BITS], -0.25, GROUP_BITS), -25, 0.2);
+    ck_assert(from[GROUP_TEST_BITS].of.high < 0);
     ck_assert_double_eq_tol(all.groups[0].losses[GROUP_TEST_BITS].mean, 1, 0.01);
     ck_assert_double_eq_tol(all.groups[1].losses[GROUP_TEST_BITS].mean, 0.75, 0.01);
     ck_assert(isnan(group_epoch_to_reach(&all.groups[0], 0.9)));
@@ -704,7 +770,7 @@ TEST(notes_name_unknown_words_and_parts)
         runs[r].part_tokens = 20;
         runs[r].valid_tokens = 50;
     }
-    Comparison all = comparison_make(runs, RUNS, true);
+    Comparison all = comparison_make(runs, RUNS, true, NULL);
     char *bits = sentences_bits(all.groups), *part = sentences_part(all.groups);
     ck_assert_ptr_nonnull(strstr(bits, "where tokens are unknown: linear (12 %)."));
     ck_assert_ptr_null(part); /* the best losses are of the whole text */

@@ -25,6 +25,10 @@ static const Option rows[] = {
      .help = "combine runs that differ only by --seed: means, ranges and confidence "
              "intervals",
      .also = "average-seeds"},
+    {.name = "control", OPTION_STRING("NAME", FIELD(control), NULL),
+     .help = "the group that the others are compared with: its name, a run or an attention "
+             "kind; default: the first one",
+     .also = "baseline"},
     {.name = "reach", OPTION_STRING("LOSSES", FIELD(reach), NULL),
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
@@ -109,6 +113,7 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"y", "with --by", settings->by},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
+                 {"control", "with --by", settings->by},
                  {"height", "with --by", settings->by},
                  {"color", "with --by", settings->by},
                  {"width", with_data, data},

@@ -19,6 +19,7 @@ typedef struct CompareSettings {
     char *svg, *html;     /* files to write, or NULL */
     char *title;          /* of the picture; NULL: the default */
     char *reach;          /* losses, in a list */
+    char *control;        /* the group that the others are compared with; NULL: the first */
     char *by; /* the setting of synthetic tasks to compare accuracies by; NULL: none */
     bool markdown, json, csv, group;
 } CompareSettings;

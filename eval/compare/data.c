@@ -138,7 +138,37 @@ static json_t *group_json(const RunGroup *group, const RunData *runs)
                      sample_json(&group->losses[GROUP_TEST_BITS]), "points", points);
 }
 
-/* The difference of a group from the first one whose losses compare; NULL for that one. */
+/* Adds the difference of a group from its control in losses of a kind; keys begin with the
+ * prefix. */
+static void set_difference(json_t *object, const char *prefix, const RunGroup *group,
+                           GroupLoss loss)
+{
+    const GroupDifference *from = &group->differences[loss];
+    const char *verdict = group_verdict(from);
+    const struct {
+        const char *key;
+        json_t *value;
+    } rows[] = {
+        {"unit", json_string(groups_unit(loss))},
+        {"difference", json_figure(from->of.mean)},
+        {"low", json_figure(from->of.low)},
+        {"high", json_figure(from->of.high)},
+        {"per_cent", json_figure(group_per_cent(from, from->of.mean, loss))},
+        {"pooled_standard_deviation", json_figure(from->pool.deviation)},
+        {"degrees_of_freedom", json_figure(from->pool.freedom)},
+        {"p", json_figure(from->of.p)},
+        {"p_holm", json_figure(from->holm)},
+        {"verdict", verdict ? json_string(verdict) : json_null()},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *key = text_format("%s%s", prefix, rows[i].key);
+        json_object_set_new(object, key, rows[i].value);
+        free(key);
+    }
+}
+
+/* The difference of a group from the control, the first one whose losses compare; NULL for that
+ * one. */
 static json_t *difference_json(const RunGroup *groups, size_t g)
 {
     size_t base = 0;
@@ -146,18 +176,13 @@ static json_t *difference_json(const RunGroup *groups, size_t g)
         base++;
     if (base == g)
         return NULL;
-    GroupLoss measure = groups_measure(&groups[g]);
-    GroupDifference best = groups_difference(&groups[base], &groups[g], measure);
-    GroupDifference test = groups_difference(&groups[base], &groups[g],
-                                             groups_test_of(measure));
-    return json_pack(
-        "{so so sb ss so so so so so ss so so so}", "base", json_count(base), "other",
-        json_count(g), "comparable", true, "unit", groups_unit(measure), "difference",
-        json_figure(best.difference), "low", json_figure(best.interval.low), "high",
-        json_figure(best.interval.high), "confidence", json_figure(1 - GROUP_TAILS),
-        "degrees_of_freedom", json_figure(best.interval.freedom), "test_unit",
-        groups_unit(measure), "test_difference", json_figure(test.difference), "test_low",
-        json_figure(test.interval.low), "test_high", json_figure(test.interval.high));
+    json_t *object = json_pack("{so so sb so}", "base", json_count(base), "other",
+                               json_count(g), "comparable", true, "confidence",
+                               json_figure(1 - GROUP_TAILS));
+    const GroupLoss measure = groups_measure(&groups[g]);
+    set_difference(object, "", &groups[g], measure);
+    set_difference(object, "test_", &groups[g], groups_test_of(measure));
+    return object;
 }
 
 /* Prints an array with a line for each element, and frees it. */

@@ -272,11 +272,24 @@ static void print_notes(const Comparison *all)
         note_steps(&all->groups[g]);
 }
 
+static void check_control(const Comparison *all, const char *control)
+{
+    char *names = NULL;
+    if (!control || all->controls > 0)
+        return;
+    for (size_t g = 0; g < arrlenu(all->groups); g++)
+        text_append(&names, "%s%s", g ? ", " : "", all->groups[g].name);
+    char *safe = terminal_safe_name(names, SIZE_MAX, terminal_is_utf8());
+    die_usage("--control '%.40s': no such group, run or attention kind; the groups are %s",
+              control, safe);
+}
+
 void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
 {
     ResultsReach *reach = read_reach(settings->reach);
-    Comparison all = comparison_make(runs, count, settings->group);
+    Comparison all = comparison_make(runs, count, settings->group, settings->control);
     Error error;
+    check_control(&all, settings->control);
     if (settings->json)
         compare_print_json(stdout, &all);
     else if (settings->csv)

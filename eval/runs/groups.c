@@ -251,11 +251,6 @@ GroupLoss groups_test_of(GroupLoss measure)
     return measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST;
 }
 
-const char *groups_unit(GroupLoss measure)
-{
-    return measure == GROUP_BITS ? "bits per byte" : "nats per token";
-}
-
 RunGroup *groups_make(const RunData *runs, size_t count, bool together)
 {
     RunGroup *groups = NULL;
@@ -273,6 +268,7 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
         for (GroupLoss loss = 0; loss < GROUP_LOSSES; loss++)
             groups[g].losses[loss] = losses_of(&groups[g], loss);
     }
+    groups_compare(groups);
     return groups;
 }
 

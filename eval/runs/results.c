@@ -78,10 +78,8 @@ static char *accuracy_text(double accuracy)
     return text_format("%.2f %%", 100 * accuracy);
 }
 
-/* A difference of losses as a relative difference of perplexities, in per cent. */
-static char *per_cent_text(double difference)
+static char *per_cent_text(double per_cent)
 {
-    double per_cent = 100 * expm1(difference);
     return text_format(fabs(per_cent) < LONG ? "%+.1f" : "%+.3g", per_cent);
 }
 
@@ -184,25 +182,51 @@ static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
     return text;
 }
 
-/* The relative difference of perplexity to the first group; of validation losses only where no
+/* The losses that differences from the control are shown of: validation losses only where no
  * test losses are compared. */
+static GroupLoss compared_loss(const RunGroup *groups)
+{
+    const GroupLoss measure = groups_measure(groups), test = groups_test_of(measure);
+    for (size_t g = 1; g < arrlenu(groups); g++)
+        if (!isnan(groups[g].differences[test].of.mean))
+            return test;
+    return measure;
+}
+
+/* The relative difference of perplexity or of bits per byte to the control. */
 static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 {
-    GroupDifference of = groups_difference(&groups[0], &groups[g], loss);
-    for (size_t other = 1; loss == GROUP_BEST && other < arrlenu(groups); other++)
-        if (!isnan(groups[other].losses[GROUP_TEST].mean - groups[0].losses[GROUP_TEST].mean))
-            return NULL;
-    if (g == 0 || !of.comparable || isnan(of.difference) || group_diverged(&groups[g]))
+    const GroupDifference *from = &groups[g].differences[loss];
+    if (loss != compared_loss(groups) || isnan(from->of.mean))
         return NULL;
-    char *middle = per_cent_text(of.difference), *text = text_format("%s %%", middle);
-    if (!isnan(of.interval.low)) {
-        char *low = per_cent_text(of.interval.low), *high = per_cent_text(of.interval.high);
+    char *middle = per_cent_text(group_per_cent(from, from->of.mean, loss)),
+         *text = text_format("%s %%", middle);
+    if (!isnan(from->of.low)) {
+        char *low = per_cent_text(group_per_cent(from, from->of.low, loss)),
+             *high = per_cent_text(group_per_cent(from, from->of.high, loss));
         text_append(&text, " (%s to %s)", low, high);
         free(low);
         free(high);
     }
     free(middle);
     return text;
+}
+
+/* The same without the interval. */
+static char *change(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    loss = compared_loss(groups);
+    const GroupDifference *from = &groups[g].differences[loss];
+    return isnan(from->of.mean)
+               ? NULL
+               : text_format("%+.2f %%", group_per_cent(from, from->of.mean, loss));
+}
+
+static char *verdict(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    (void)loss;
+    const char *word = group_verdict(&groups[g].differences[compared_loss(groups)]);
+    return word ? memory_copy_text(word) : NULL;
 }
 
 /* --- columns --- */
@@ -242,6 +266,8 @@ static const Column of_terminal[] = {
     {"test ppl", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text, .worth = 11,
      .rare = true},
     {"test bpb", SAMPLE(GROUP_TEST_BITS, mean), .write = loss_text, .worth = 11, .rare = true},
+    {"vs. first", .tell = change, .worth = 11, .rare = true},
+    {"verdict", .tell = verdict, .worth = 12, .left = true, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
     {"tok/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 7},
@@ -261,6 +287,9 @@ static const Column of_markdown[] = {
     {"test bits/byte", .tell = certainty, .loss = GROUP_TEST_BITS, .rare = true},
     {"test ppl vs. first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
     {"validation ppl vs. first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
+    {"test bits/byte vs. first", .tell = against_first, .loss = GROUP_TEST_BITS, .rare = true},
+    {"bits/byte vs. first", .tell = against_first, .loss = GROUP_BITS, .rare = true},
+    {"verdict", .tell = verdict, .left = true, .rare = true},
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
     {"time", MEAN_OF(seconds), .write = time_text},
     {"MB", .of = peak, .write = count_text, .rare = true},

@@ -44,7 +44,7 @@ check 'compare --reach shows the epochs to each loss' \
     eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
 run "$bin/compare" softmax linear
 check 'compare says that one seed is no evidence' prints 'One seed each'
-run "$bin/compare" softmax seed linear
+run "$bin/compare" --width 120 softmax seed linear
 check 'compare groups runs that differ in the seed' prints '^softmax.* 1 more  *softmax  *2 '
 check 'compare compares a group with other runs' prints 'linear (1 seed): '
 run "$bin/compare" --no-group softmax seed
@@ -186,7 +186,12 @@ for seed in 1 2; do
 done
 run "$bin/compare" --json pair-1 pair-2 more-1 more-2
 check 'compare --json has a confidence interval of test losses' \
-    prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
+    prints '"test_low": -[0-9.]*, "test_high": [0-9.]*, .*"test_verdict": "not told apart"}'
+run "$bin/compare" --width 200 --control more pair-1 pair-2 more-1 more-2
+check 'compare --control names the group to compare with' eval \
+    "prints '^pair .*not told apart' && prints 'loss against more'"
+refused 'compare refuses a --control that is not there' 2 'the groups are pair, more' \
+    "$bin/compare" --control nothing pair-1 pair-2 more-1 more-2
 
 # --- synthetic tasks ---
 
