@@ -639,6 +639,51 @@ TEST(a_diverged_run_is_never_the_best)
     free_runs(runs);
 }
 
+/* --- the forest plot --- */
+
+/* Kinds of one idea are neighbours, sorted by the estimate; the control stands at 0. */
+TEST(a_forest_plot_is_grouped_and_sorted)
+{
+    static const struct {
+        const char *kind, *heading;
+        double loss;
+        bool filled;
+    } known[] = {{"softmax", "Softmax over the whole past", 4, false},
+                 {"linear", "Linear attention", 4.001, false},
+                 {"relu", NULL, 4.2, true},
+                 {"kda", "Delta rule", 3.8, true},
+                 {"delta", NULL, 3.9, true},
+                 {"mixed", "Mixed or other kinds", 4.1, true}};
+    static const size_t given[] = {3, 4, 2, 1, 5, 0};
+    enum { KINDS = COUNT(known), SEEDS = 2 };
+    RunData runs[KINDS * SEEDS];
+    for (size_t i = 0; i < COUNT(runs); i++) {
+        const char *kind = known[given[i / SEEDS]].kind;
+        char *name = text_format("%s-%zu", kind, i % SEEDS + 1);
+        runs[i] = make_run(name, kind, i % SEEDS ? "2" : "1");
+        add_validation(&runs[i], 10,
+                       known[given[i / SEEDS]].loss + (i % SEEDS ? 0.001 : -0.001));
+        free(name);
+    }
+    Comparison all = comparison_make(runs, COUNT(runs), true, "softmax");
+    Forest forest = runchart_forest(all.groups);
+    ck_assert_uint_eq(arrlenu(forest.marks), KINDS);
+    for (size_t r = 0; r < KINDS; r++) {
+        const ForestMark *mark = &forest.marks[r];
+        ck_assert_str_eq(table_cell(&forest.table, r, 0)->text, known[r].kind);
+        ck_assert(!mark->heading == !known[r].heading);
+        ck_assert(!mark->heading || strcmp(mark->heading, known[r].heading) == 0);
+        ck_assert_double_eq_tol(mark->estimate, 100 * expm1(known[r].loss - 4), 1e-9);
+        ck_assert(mark->filled == known[r].filled);
+        ck_assert(r == 0 ? isnan(mark->low) : mark->low < mark->estimate);
+    }
+    ck_assert_str_eq(forest.x_label, "validation perplexity vs. softmax, %");
+    forest_free(&forest);
+    comparison_free(&all);
+    for (size_t i = 0; i < COUNT(runs); i++)
+        rundata_free(&runs[i]);
+}
+
 /* --- bits per byte --- */
 
 /* Words of four bytes, and bytes, of one text: the words have the higher loss per token and the

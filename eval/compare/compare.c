@@ -35,6 +35,9 @@ static const Option rows[] = {
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
      .help = "accuracy on a synthetic task as a function of this setting, such as pairs, with "
              "a line for each attention kind: a table, and a chart with --svg"},
+    {.name = "forest", OPTION_SWITCH(FIELD(forest), "no"),
+     .help = "draw the differences from the control with their confidence intervals, grouped "
+             "by idea, in place of the curves"},
     {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},
     {.name = "height", OPTION_WHOLE(FIELD(height), CHART_ROWS_LEAST, COMPARE_SIZE_MOST, NULL),
@@ -114,6 +117,12 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
                  {"control", "with --by", settings->by},
+                 {"forest", "with --by", settings->by},
+                 {"forest", without_chart, no_chart},
+                 {"x", "with --forest", settings->forest},
+                 {"y", "with --forest", settings->forest},
+                 {"train", "with --forest", settings->forest},
+                 {"height", "with --forest", settings->forest},
                  {"height", "with --by", settings->by},
                  {"color", "with --by", settings->by},
                  {"width", with_data, data},

@@ -21,7 +21,7 @@ typedef struct CompareSettings {
     char *reach;          /* losses, in a list */
     char *control;        /* the group that the others are compared with; NULL: the first */
     char *by; /* the setting of synthetic tasks to compare accuracies by; NULL: none */
-    bool markdown, json, csv, group;
+    bool markdown, json, csv, group, forest;
 } CompareSettings;
 
 enum { COMPARE_SIZE_MOST = 1000 }; /* columns and rows */

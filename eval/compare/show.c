@@ -59,9 +59,26 @@ static size_t chart_height(const CompareSettings *settings, size_t lines)
     return height < MOST ? height : MOST;
 }
 
+static void print_forest(const Section *section, size_t width)
+{
+    Forest forest = runchart_forest(section->groups);
+    char *note = NULL;
+    sentences_append(&note, forest.note, "", width);
+    putchar('\n');
+    forest_print(stdout, &forest, width, terminal_is_utf8());
+    fputs(note, stdout);
+    free(note);
+    forest_free(&forest);
+}
+
+/* The forest plot, or the curves. */
 static void print_chart(const Section *section, const CompareSettings *settings, size_t width,
                         size_t lines)
 {
+    if (settings->forest) {
+        print_forest(section, width);
+        return;
+    }
     Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
                                 &settings->axes);
     chart.columns = width < COMPARE_SIZE_MOST ? width : COMPARE_SIZE_MOST;
@@ -167,6 +184,32 @@ static void print_markdown(const Section *section, bool several)
     print_below(sentences_test(section->groups[0].runs[0]));
 }
 
+static bool write_forest(const Section *section, const CompareSettings *settings, Error *error)
+{
+    Forest forest = runchart_forest(section->groups);
+    bool good = forest_write_svg(settings->svg, &forest,
+                                 settings->title ? settings->title : forest.title, error);
+    forest_free(&forest);
+    return good;
+}
+
+static bool write_curves(const Section *section, const CompareSettings *settings, Error *error)
+{
+    char *title = settings->title ? memory_copy_text(settings->title)
+                                  : runchart_title(section->groups, &settings->axes);
+    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
+                                &settings->axes);
+    char *label = memory_copy_text(chart.y_label);
+    if (most_seeds(section->groups) > 1)
+        text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
+    chart.y_label = label;
+    bool good = svg_write(settings->svg, &chart, title, error);
+    chart_free(&chart);
+    free(title);
+    free(label);
+    return good;
+}
+
 /* Draws the first section: one picture shows one corpus. */
 static void write_svg(const Comparison *all, const CompareSettings *settings)
 {
@@ -178,20 +221,9 @@ static void write_svg(const Comparison *all, const CompareSettings *settings)
             settings->svg, safe);
         free(safe);
     }
-    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
-                                &settings->axes);
-    char *label = memory_copy_text(chart.y_label);
-    if (most_seeds(section->groups) > 1)
-        text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
-    chart.y_label = label;
-    char *title = settings->title ? memory_copy_text(settings->title)
-                                  : runchart_title(section->groups, &settings->axes);
     Error error;
-    if (!svg_write(settings->svg, &chart, title, &error))
+    if (!(settings->forest ? write_forest : write_curves)(section, settings, &error))
         die("%s", error.text);
-    chart_free(&chart);
-    free(title);
-    free(label);
 }
 
 /* --- warnings: no loss, diverged, test scores left out, different steps --- */

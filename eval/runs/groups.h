@@ -111,6 +111,9 @@ const char *group_seed(const RunData *run);
  * if the runs are compared by these; as the mean of the runs. NaN unless all reach it. */
 double group_epoch_to_reach(const RunGroup *group, double loss);
 
+/* The losses that differences from the control are shown of where there is room for one kind:
+ * those of the test, if any of them compare, or else the measure. */
+GroupLoss groups_compared_loss(const RunGroup *groups);
 /* "better", "worse" or "not told apart", by Holm's p; NULL if there is none. */
 const char *group_verdict(const GroupDifference *difference);
 /* A difference from the control in per cent: of perplexities, or of bits per byte. */

@@ -257,6 +257,15 @@ size_t groups_choose_control(RunGroup *groups, const char *name)
     return found;
 }
 
+GroupLoss groups_compared_loss(const RunGroup *groups)
+{
+    const GroupLoss measure = groups_measure(groups), test = groups_test_of(measure);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (!isnan(groups[g].differences[test].of.mean))
+            return test;
+    return measure;
+}
+
 const char *group_verdict(const GroupDifference *difference)
 {
     return isnan(difference->holm)           ? NULL

@@ -118,6 +118,11 @@ static double parameters(const RunGroup *group)
     return count > 0 ? (double)count : NAN;
 }
 
+static double state(const RunGroup *group)
+{
+    return group->runs[0]->state > 0 ? (double)group->runs[0]->state : NAN;
+}
+
 static double best_perplexity(const RunGroup *group)
 {
     return group_diverged(group) ? INFINITY : exp(group->losses[GROUP_BEST].mean);
@@ -182,22 +187,11 @@ static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
     return text;
 }
 
-/* The losses that differences from the control are shown of: validation losses only where no
- * test losses are compared. */
-static GroupLoss compared_loss(const RunGroup *groups)
-{
-    const GroupLoss measure = groups_measure(groups), test = groups_test_of(measure);
-    for (size_t g = 1; g < arrlenu(groups); g++)
-        if (!isnan(groups[g].differences[test].of.mean))
-            return test;
-    return measure;
-}
-
 /* The relative difference of perplexity or of bits per byte to the control. */
 static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     const GroupDifference *from = &groups[g].differences[loss];
-    if (loss != compared_loss(groups) || isnan(from->of.mean))
+    if (loss != groups_compared_loss(groups) || isnan(from->of.mean))
         return NULL;
     char *middle = per_cent_text(group_per_cent(from, from->of.mean, loss)),
          *text = text_format("%s %%", middle);
@@ -215,9 +209,10 @@ static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 /* The same without the interval. */
 static char *change(const RunGroup *groups, size_t g, GroupLoss loss)
 {
-    loss = compared_loss(groups);
+    loss = groups_compared_loss(groups);
     const GroupDifference *from = &groups[g].differences[loss];
-    return isnan(from->of.mean)
+    return group_diverged(&groups[g]) ? memory_copy_text("diverged")
+           : isnan(from->of.mean)
                ? NULL
                : text_format("%+.2f %%", group_per_cent(from, from->of.mean, loss));
 }
@@ -225,7 +220,7 @@ static char *change(const RunGroup *groups, size_t g, GroupLoss loss)
 static char *verdict(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     (void)loss;
-    const char *word = group_verdict(&groups[g].differences[compared_loss(groups)]);
+    const char *word = group_verdict(&groups[g].differences[groups_compared_loss(groups)]);
     return word ? memory_copy_text(word) : NULL;
 }
 
@@ -293,6 +288,13 @@ static const Column of_markdown[] = {
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
     {"time", MEAN_OF(seconds), .write = time_text},
     {"MB", .of = peak, .write = count_text, .rare = true},
+};
+
+static const Column of_forest[] = {
+    {"change", .tell = change, .worth = 12},
+    {"params", .of = parameters, .write = results_amount, .worth = 11},
+    {"state, B", .of = state, .write = results_amount, .worth = 9},
+    {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 10},
 };
 
 static const Column of_page[] = {
@@ -378,6 +380,11 @@ Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach)
 Table results_for_markdown(const RunGroup *groups)
 {
     return make(groups, of_markdown, COUNT(of_markdown));
+}
+
+Table results_for_forest(const RunGroup *groups)
+{
+    return make(groups, of_forest, COUNT(of_forest));
 }
 
 /* Marks the lowest numbers of a column, among groups that did not diverge. */

@@ -79,12 +79,17 @@ static char *terminal_text(const Table *table, size_t row, size_t column, size_t
                               terminal_is_utf8());
 }
 
+static bool is_heading(const Table *table, size_t row)
+{
+    return row != TITLES && table->rows[row].heading;
+}
+
 static size_t width_of(const Table *table, size_t column)
 {
     size_t widest = 0;
     for (size_t row = TITLES; row + 1 <= arrlenu(table->rows); row++) {
         char *text = terminal_text(table, row, column, SIZE_MAX);
-        size_t width = text_columns(text);
+        size_t width = is_heading(table, row) ? 0 : text_columns(text);
         widest = width > widest ? width : widest;
         free(text);
     }
@@ -131,10 +136,16 @@ static void print_for_terminal(FILE *stream, const Table *table, bool *shown, si
     fit(table, shown, widths, width);
     for (size_t row = TITLES; row + 1 <= arrlenu(table->rows); row++) {
         int blanks = 0; /* not printed until something follows */
-        for (size_t column = 0; column < count; column++) {
+        for (size_t column = 0; column < (is_heading(table, row) ? 1 : count); column++) {
             if (!shown[column])
                 continue;
-            char *text = terminal_text(table, row, column, widths[0]);
+            char *text = terminal_text(table, row, column,
+                                       is_heading(table, row) ? width : widths[0]);
+            if (!*text) { /* no blanks at the end of a line */
+                blanks += GAP + (int)widths[column];
+                free(text);
+                continue;
+            }
             int rest = (int)(widths[column] - text_columns(text));
             bool left = column == 0 || table->columns[column].left;
             fprintf(stream, "%*s%s", blanks + (left ? 0 : rest), "", text);

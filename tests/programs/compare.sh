@@ -193,6 +193,22 @@ check 'compare --control names the group to compare with' eval \
 refused 'compare refuses a --control that is not there' 2 'the groups are pair, more' \
     "$bin/compare" --control nothing pair-1 pair-2 more-1 more-2
 
+# --- the forest plot ---
+
+works 'compare --forest works' env LC_ALL=C.UTF-8 "$bin/compare" --width 80 --forest \
+    --svg forest.svg --control pair pair-1 pair-2 more-1 more-2 lone
+check 'compare --forest has a heading for each idea' eval \
+    "prints '^Softmax over the whole past\$' && prints '^Linear attention\$'"
+check 'compare --forest marks estimates and intervals' eval \
+    "prints '^  more  *─*○─* .* 0.00 %' && prints '^  lone .*○' && ! prints ' \$'"
+check 'compare --forest has parameters and speed' prints 'test perplexity vs. pair, %.* params .*s\$'
+check 'compare --forest draws a picture' eval "grep -q 'class=\"line hollow' forest.svg &&
+    grep -q '>Change of the test perplexity on text.txt against pair<' forest.svg && [ \"\$(tail -n 1 forest.svg)\" = '</svg>' ]"
+run env LC_ALL=C "$bin/compare" --forest pair-1 lone
+check 'compare --forest keeps to ASCII' eval "is_plain && prints '^  lone .* o '"
+refused 'compare --forest has no axes' 2 '--y has no effect with --forest' \
+    "$bin/compare" --forest --y loss pair-1 lone
+
 # --- synthetic tasks ---
 
 for pairs in 1 2; do
