@@ -75,6 +75,7 @@ static char *scale_of(const Axis *axis, size_t width)
         memcpy(scale + first, label, length);
         end = first + length + 1;
     }
+    scale[end > 0 ? end - 1 : 0] = '\0'; /* no blanks at the end of a line */
     return scale;
 }
 
