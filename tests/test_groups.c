@@ -264,6 +264,34 @@ TEST(a_group_is_named_after_what_its_runs_share)
         rundata_free(&runs[r]);
 }
 
+/* Words at both ends that all names share are not shown; numbers are not cut. */
+TEST(names_lose_what_all_share)
+{
+    static const char *const names[][3][2] = {
+        {{"grid-kda-lr1e-2-wide", "kda-lr1e-2"},
+         {"grid-kda-lr1e-3-wide", "kda-lr1e-3"},
+         {"grid-gla-lr1e-2-wide", "gla-lr1e-2"}},
+        {{"kda-lr1e-2", "lr1e-2"}, {"kda-lr1e-3", "lr1e-3"}, {"kda-lr3e-3", "lr3e-3"}},
+        {{"a-lr0.01", "lr0.01"}, {"a-lr0.03", "lr0.03"}, {"a-lr0.05", "lr0.05"}},
+        {{"softmax-ptb", "softmax"}, {"linear-ptb", "linear"}, {"soft-ptb", "soft"}},
+        {{"grid", "grid"}, {"grid-2", "grid-2"}, {"grid-3", "grid-3"}},
+        {{"a-b", "b"}, {"a-x-b", "x-b"}, {"a-y-b", "y-b"}},
+    };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        RunData runs[COUNT(names[0])];
+        for (size_t r = 0; r < COUNT(runs); r++)
+            runs[r] = make_run(names[i][r][0], names[i][r][0], "1");
+        RunGroup *groups = groups_make(runs, COUNT(runs), true);
+        for (size_t r = 0; r < COUNT(runs); r++) {
+            ck_assert_str_eq(groups[r].name, names[i][r][1]);
+            ck_assert_str_eq(groups[r].whole_name, names[i][r][0]);
+        }
+        groups_free(groups);
+        for (size_t r = 0; r < COUNT(runs); r++)
+            rundata_free(&runs[r]);
+    }
+}
+
 TEST(a_group_has_the_mean_curve_of_its_runs)
 {
     RunData runs[RUNS];

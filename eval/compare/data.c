@@ -130,7 +130,7 @@ static json_t *group_json(const RunGroup *group, const RunData *runs)
                       "seconds", json_figure(point->seconds), "mean", json_figure(point->mean),
                       "low", json_figure(point->low), "high", json_figure(point->high)));
     }
-    return json_pack("{so so so so so so so so}", "name", markup_json(group->name), "runs",
+    return json_pack("{so so so so so so so so}", "name", markup_json(group->whole_name), "runs",
                      indexes, "seeds", seeds, "best_val_loss",
                      sample_json(&group->losses[GROUP_BEST]), "best_val_bits_per_byte",
                      sample_json(&group->losses[GROUP_BITS]), "test_loss",
@@ -232,7 +232,7 @@ static const char *group_name_of(const RunGroup *groups, const RunData *run)
     for (size_t g = 0; g < arrlenu(groups); g++)
         for (size_t r = 0; r < arrlenu(groups[g].runs); r++)
             if (groups[g].runs[r] == run)
-                return groups[g].name;
+                return groups[g].whole_name;
     return "";
 }
 

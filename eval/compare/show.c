@@ -231,7 +231,7 @@ static void write_svg(const Comparison *all, const CompareSettings *settings)
 /* Warns of something about a run or a group; takes over the words. */
 static void warn_of(const RunGroup *group, char *words)
 {
-    char *name = terminal_safe_name(group->name, SIZE_MAX, terminal_is_utf8());
+    char *name = terminal_safe_name(group->whole_name, SIZE_MAX, terminal_is_utf8());
     print_warning("%s: %s", name, words);
     free(name);
     free(words);

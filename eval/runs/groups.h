@@ -44,7 +44,10 @@ typedef struct GroupDifference {
 } GroupDifference;
 
 typedef struct RunGroup {
-    char *name;           /* no two groups have the same; not made safe for terminals */
+    /* The name as shown is without the words at both ends that the names of all groups share:
+     * "kda-lr1e-3" and "kda-lr1e-2" are "lr1e-3" and "lr1e-2". The whole one is for other
+     * programs. No two groups have the same; not made safe for terminals. */
+    char *name, *whole_name;
     const RunData **runs; /* an array of stb_ds, in the order given; each has another seed */
     GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
     Sample losses[GROUP_LOSSES];

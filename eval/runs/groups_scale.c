@@ -229,7 +229,9 @@ void groups_compare(RunGroup *groups)
 static bool is_called(const RunGroup *group, const char *name, bool by_kind)
 {
     const char *kind = group->runs[0]->attn;
-    bool called = by_kind ? kind && strcmp(kind, name) == 0 : strcmp(group->name, name) == 0;
+    bool called = by_kind
+                      ? kind && strcmp(kind, name) == 0
+                      : strcmp(group->name, name) == 0 || strcmp(group->whole_name, name) == 0;
     for (size_t r = 0; !by_kind && r < arrlenu(group->runs); r++)
         called |= strcmp(group->runs[r]->name, name) == 0;
     return called;

@@ -336,6 +336,17 @@ static int print_legend(FILE *out, const Name *names, int y)
     return y;
 }
 
+/* Whether names that are shortened to stand at the ends of their lines differ. */
+static bool ends_differ(const Name *names)
+{
+    const char **texts = NULL;
+    for (size_t i = 0; i < arrlenu(names); i++)
+        arrput(texts, names[i].series->name);
+    bool differ = terminal_distinct_columns(texts, arrlenu(texts), END_COLUMNS) == END_COLUMNS;
+    arrfree(texts);
+    return differ;
+}
+
 /* The width of the room to the right of the plot that names at the ends need. */
 static int ends_width(const Name *names)
 {
@@ -354,7 +365,7 @@ static int ends_width(const Name *names)
 static void lay_out(Plane *plane, const Chart *chart, const char *title)
 {
     Name *names = names_in_order(plane, chart);
-    bool legend = arrlenu(names) > MOST_ENDS;
+    bool legend = arrlenu(names) > MOST_ENDS || !ends_differ(names);
     plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : ends_width(names));
     plane->head = svg_print_title(NULL, title) + TITLE_LINE;
     if (legend)
