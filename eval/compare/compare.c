@@ -37,8 +37,9 @@ static const Option rows[] = {
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
-     .help = "accuracy on a synthetic task as a function of this setting, such as pairs, with "
-             "a line for each attention kind: a table, and a chart with --svg",
+     .help = "results against this setting, such as lr, context or dropout, with a line for "
+             "each attention kind: validation loss, of which the best of each kind is chosen, "
+             "or accuracy for settings of synthetic tasks, such as pairs",
      .common = true},
     {.name = "forest", OPTION_SWITCH(FIELD(forest), "no"),
      .help = "draw the differences from the control with their confidence intervals, grouped "
@@ -127,15 +128,12 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"y", "with --by", settings->by},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
-                 {"control", "with --by", settings->by},
                  {"forest", "with --by", settings->by},
                  {"forest", without_chart, no_chart},
                  {"x", "with --forest", settings->forest},
                  {"y", "with --forest", settings->forest},
                  {"train", "with --forest", settings->forest},
                  {"height", "with --forest", settings->forest},
-                 {"height", "with --by", settings->by},
-                 {"color", "with --by", settings->by},
                  {"width", with_data, data},
                  {"height", with_data, data},
                  {"color", with_data, data},
@@ -163,10 +161,11 @@ int main(int argc, char **argv)
     check_usage(&settings, &line);
     RunData *runs = read_runs(&line);
     Error error;
-    if (!settings.by)
-        compare_show(runs, arrlenu(runs), &settings);
-    else if (!compare_sweep(runs, arrlenu(runs), &settings, &error))
+    size_t count = arrlenu(runs);
+    if (settings.by && !compare_sweep(runs, &count, &settings, &error))
         error_die(&error);
+    if (count > 0)
+        compare_show(runs, count, &settings);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);

@@ -130,8 +130,8 @@ static json_t *group_json(const RunGroup *group, const RunData *runs)
                       "seconds", json_figure(point->seconds), "mean", json_figure(point->mean),
                       "low", json_figure(point->low), "high", json_figure(point->high)));
     }
-    return json_pack("{so so so so so so so so}", "name", markup_json(group->whole_name), "runs",
-                     indexes, "seeds", seeds, "best_val_loss",
+    return json_pack("{so so so so so so so so}", "name", markup_json(group->whole_name),
+                     "runs", indexes, "seeds", seeds, "best_val_loss",
                      sample_json(&group->losses[GROUP_BEST]), "best_val_bits_per_byte",
                      sample_json(&group->losses[GROUP_BITS]), "test_loss",
                      sample_json(&group->losses[GROUP_TEST]), "test_bits_per_byte",

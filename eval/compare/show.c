@@ -71,27 +71,19 @@ static void print_forest(const Section *section, size_t width)
     forest_free(&forest);
 }
 
-/* The forest plot, or the curves. */
-static void print_chart(const Section *section, const CompareSettings *settings, size_t width,
-                        size_t lines)
+void compare_print_chart(Chart *chart, const CompareSettings *settings, size_t lines)
 {
-    if (settings->forest) {
-        print_forest(section, width);
-        return;
-    }
-    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
-                                &settings->axes);
-    chart.columns = width < COMPARE_SIZE_MOST ? width : COMPARE_SIZE_MOST;
-    chart.rows = chart_height(settings, lines);
-    chart.utf8 = terminal_is_utf8();
-    chart.colour = settings->color == COLOUR_ALWAYS ||
-                   (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
+    const size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
+    chart->columns = width < COMPARE_SIZE_MOST ? width : COMPARE_SIZE_MOST;
+    chart->rows = chart_height(settings, lines);
+    chart->utf8 = terminal_is_utf8();
+    chart->colour = settings->color == COLOUR_ALWAYS ||
+                    (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
     char *text = memory_copy_text("\n");
-    if (chart.series)
-        chart_append(&text, &chart);
+    if (chart->series)
+        chart_append(&text, chart);
     fputs(text, stdout);
     free(text);
-    chart_free(&chart);
 }
 
 /* The most seeds that a group has. */
@@ -141,7 +133,14 @@ static void print_section(const Section *section, bool several, const ResultsRea
     Table table = results_for_terminal(section->groups, reach);
     table_print(stdout, &table, TABLE_TERMINAL, width);
     table_free(&table);
-    print_chart(section, settings, width, arrlenu(section->groups) + lines_of(sentences));
+    if (settings->forest) {
+        print_forest(section, width);
+    } else if (!settings->by) { /* which has its own chart */
+        Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
+                                    &settings->axes);
+        compare_print_chart(&chart, settings, arrlenu(section->groups) + lines_of(sentences));
+        chart_free(&chart);
+    }
     fputs(sentences, stdout);
     free(sentences);
 }
@@ -322,6 +321,7 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
     Comparison all = comparison_make(runs, count, settings->group, settings->control);
     Error error;
     check_control(&all, settings->control);
+    fputs(settings->by ? "\n" : "", stdout); /* what is compared was chosen, see above */
     if (settings->json)
         compare_print_json(stdout, &all);
     else if (settings->csv)
@@ -335,10 +335,11 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
             print_section(&all.sections[s], several, reach, settings);
     }
     fflush(stdout);
-    if (settings->svg)
+    if (settings->svg && !settings->by)
         write_svg(&all, settings);
     /* A chart that was asked for is drawn all the same. */
-    bool drawn = settings->svg || !(settings->json || settings->csv || settings->markdown);
+    bool drawn = !settings->by &&
+                 (settings->svg || !(settings->json || settings->csv || settings->markdown));
     for (size_t s = 0; drawn && s < arrlenu(all.sections); s++)
         if (runchart_mixes_tokens(all.sections[s].groups, &settings->axes))
             print_warning("the chart shows losses per token of different tokenizers, which do "

@@ -13,7 +13,7 @@ const char *group_seed(const RunData *run)
     return seed ? seed : "";
 }
 
-static bool changes_a_run(const char *setting)
+bool groups_setting_matters(const char *setting)
 {
     static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every",
                                            NULL};
@@ -25,7 +25,8 @@ static bool has_settings_of(const RunData *a, const RunData *b)
 {
     for (size_t i = 0; i < arrlenu(a->settings); i++) {
         const char *name = a->settings[i].name, *value = rundata_setting(b, name);
-        if (changes_a_run(name) && (!value || strcmp(value, rundata_setting(a, name)) != 0))
+        if (groups_setting_matters(name) &&
+            (!value || strcmp(value, rundata_setting(a, name)) != 0))
             return false;
     }
     return true;

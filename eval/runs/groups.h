@@ -107,6 +107,9 @@ void groups_choose_scales(RunData *runs, size_t count);
  * seeds of a group other dashes. The first run's are the group's. */
 void groups_identify(const RunGroup *groups, RunData *runs);
 
+/* Whether runs that differ in this setting are of different groups: not the seed, nor what does
+ * not affect the weights. */
+bool groups_setting_matters(const char *setting);
 /* The run's seed; "" if it has none. */
 const char *group_seed(const RunData *run);
 

@@ -128,7 +128,8 @@ static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
             low = fmin(low, value);
             high = fmax(high, value);
         }
-    return axis_make(low, high, ticks);
+    return chart->logarithmic_x && !vertical ? axis_make_logarithmic(low, high)
+                                             : axis_make(low, high, ticks);
 }
 
 static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,

@@ -232,11 +232,50 @@ check 'compare --by averages seeds' \
     prints "| $(awk -v a="$(tail -n 1 linear-1/log.csv | cut -d , -f 14)" \
         -v b="$(tail -n 1 linear-again/log.csv | cut -d , -f 14)" \
         'BEGIN { printf "%.1f", 50 * (a + b) }') |\$"
-refused 'compare --by needs runs on tasks' 2 'softmax was not trained on a synthetic task' \
+refused 'compare --by needs runs on tasks' 2 'pairs: softmax has no setting of this name' \
     "$bin/compare" --by pairs softmax
 refused 'compare --by needs a setting of the task' 2 'by length: linear-1' \
     "$bin/compare" --by length linear-1
 refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
+
+# --- numeric settings ---
+
+# with_loss RUN COPY LR SEED FACTOR: a copy with another rate, seed, and multiple of the losses.
+with_loss() {
+    cp -r "$1" "$2"
+    sed -i "s/^lr = .*/lr = $3/; s/^seed = .*/seed = $4/" "$2/settings.conf"
+    awk -F , -v OFS=, -v f="$5" 'NR > 1 && $7 != "" { $7 *= f } { print }' "$1/log.csv" \
+        >"$2/log.csv"
+}
+for seed in 1 2; do
+    with_loss softmax "by-softmax-1e-3-$seed" 0.001 $seed 1.2
+    with_loss softmax "by-softmax-1e-2-$seed" 0.01 $seed 1
+    with_loss softmax "by-softmax-1e-1-$seed" 0.1 $seed 1.1
+    with_loss linear "by-linear-1e-3-$seed" 0.001 $seed 1.2
+    with_loss linear "by-linear-1e-2-$seed" 0.01 $seed 1.1
+    with_loss linear "by-linear-1e-1-$seed" 0.1 $seed 1
+done
+works 'compare --by lr works' "$bin/compare" --by lr --control softmax --svg by.svg \
+    by-linear-* by-softmax-*
+check 'compare --by has the losses at each rate' \
+    prints '^validation loss  lr 0.001  lr 0.01  lr 0.1 .*best$'
+check 'compare --by names the best rate of each kind' eval \
+    "prints '^softmax .* 0.01$' && prints '^linear .* 0.1 (edge)$' &&
+    prints 'linear: lr 0.1 has the lowest' && prints 'try a larger'"
+check 'compare --by compares the best ones alone' eval \
+    "prints '^softmax-1e-2 ' && prints '^linear-1e-1 ' && ! prints '1e-3' &&
+    prints 'loss against softmax-1e-2'"
+check 'compare --by draws a line for each kind, and seeds' eval \
+    "[ \"\$(grep -c '<path class=\"line' by.svg)\" -eq 2 ] && [ \"\$(grep -c '<circle' by.svg)\" -eq 18 ]"
+for run in by-*; do
+    sed -i "s/^dim = .*/dim = 8/; s/^context = .*/context = ${#run}/" "$run/settings.conf"
+done
+run "$bin/compare" --by context by-softmax-*
+check 'compare --by has a line for each value of other settings' eval \
+    "prints '^softmax, lr 0.001 ' && ! prints 'softmax, .*dim'"
+refused 'compare --by needs a number' 2 'attn: by-linear-1e-1-1 has no setting' \
+    "$bin/compare" --by attn by-linear-*
+rm -r by-*
 
 # --- refusals ---
 
