@@ -136,7 +136,8 @@ static RunData make_run(const char *name, const char *attn, const char *seed)
                    .name = memory_copy_text(name),
                    .entropy_floor = NAN,
                    .best_val_loss = NAN,
-                   .best_accuracy = NAN};
+                   .best_accuracy = NAN,
+                   .tokens = NAN};
     const struct {
         const char *name, *value;
     } settings[] = {{"attn", attn}, {"save-every", seed}, {"corpus", "a.txt"}, {"seed", seed}};
@@ -501,6 +502,47 @@ TEST(test_losses_are_compared_over_seeds_only)
     free_runs(runs);
 }
 
+/* --- fairness --- */
+
+/* Only what differs is named; what belongs to the kind, the seed and one per cent is not. */
+TEST(what_groups_differ_in_besides_the_kind_is_named)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    for (size_t r = 0; r < RUNS; r++) {
+        runs[r].parameters = r == 1 || r == 4 ? 100900 : 100000;
+        arrput(runs[r].rows, ((RunLogRow){0}));
+        runs[r].tokens = 5000;
+        set_setting(&runs[r], "lr", "0.1");
+        set_setting(&runs[r], "pos", r == 1 || r == 4 ? "none" : "rotary");
+    }
+    RunGroup *groups = groups_make(runs, RUNS - 1, true);
+    ck_assert_ptr_null(sentences_unequal(groups, NULL));
+    groups_free(groups);
+    for (size_t r = 1; r < RUNS; r += 3) { /* linear */
+        runs[r].parameters = 101100;
+        runs[r].tokens = 40000;
+        set_setting(&runs[r], "lr", "0.3");
+        set_setting(&runs[r], "dropout", "0");
+    }
+    set_setting(&runs[0], "dropout", "0.2");
+    set_setting(&runs[2], RUN_MACHINE, "old");
+    set_setting(&runs[3], RUN_MACHINE, "new");
+    set_setting(&runs[0], RUN_MACHINE, "new");
+    groups = groups_make(runs, RUNS - 1, true);
+    char *text = sentences_unequal(groups, NULL), *besides = sentences_unequal(groups, "lr");
+    ck_assert_str_eq(text,
+                     "the groups differ in more than the model: tokens seen (softmax-seed1: "
+                     "5.00k, linear: 40k); parameters (softmax-seed1: 100k, linear: "
+                     "101k); recipe (lr 0.1, 0.3; dropout 0.2, 0); machine (machine new, "
+                     "old)");
+    ck_assert_ptr_nonnull(strstr(besides, "recipe (dropout 0.2, 0)"));
+    free(text);
+    free(besides);
+    groups_free(groups);
+    free_runs(runs);
+}
+
 /* --- Markdown --- */
 
 /* The table of the runs' groups; the caller frees it. */
@@ -542,37 +584,44 @@ TEST(the_markdown_table_has_intervals)
         add_test(&runs[r], loss + log(2));
         runs[r].peak_mb = NAN;
         runs[r].parameters = 1680000;
+        runs[r].tokens = 64000;
         runs[r].tokens_per_second = 12900;
         runs[r].seconds = 3661;
     }
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation ppl | validation ppl vs. first | verdict | "
-        "tokens/s | time |\n|---|---|---:|---:|---:|---:|---|---:|---:|\n"
-        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | - | 12.9k | 1:01:01 |\n"
-        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | worse | 12.9k | "
+        "| run | attn | params | tokens | seeds | validation ppl | validation ppl vs. first | "
+        "verdict | "
+        "tokens/s | time |\n|---|---|---:|---:|---:|---:|---:|---|---:|---:|\n"
+        "| A | softmax | 1.68M | 64k | 2 | 100.00 ± 1.01 | - | - | 12.9k | 1:01:01 |\n"
+        "| B | linear | 1.68M | 64k | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | worse | "
+        "12.9k | "
         "1:01:01 |\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | - | 12.9k | 1:01:01 "
+        "| C | window+a-b-c-d-e-f-g | 1.68M | 64k | - | 60.65 | -39.3 % | - | 12.9k | "
+        "1:01:01 "
         "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
     groups_choose_scales(runs, COUNT);
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation ppl | test ppl | test ppl vs. first | "
+        "| run | attn | params | tokens | seeds | validation ppl | test ppl | test ppl vs. "
+        "first | "
         "tokens/s "
-        "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
-        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | 1:01:01 | - "
+        "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        "| A | softmax | 1.68M | 64k | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | "
+        "1:01:01 | - "
         "|\n"
-        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
+        "| B | linear | 1.68M | 64k | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | 64k | - | 60.65 | 121.31 | -39.3 % | 12.9k | "
+        "1:01:01 | "
         "- "
         "|\n");
     runs[0].test = NULL;
     check_markdown(runs, 1,
-                   "| run | attn | params | validation ppl | tokens/s | time |\n"
-                   "|---|---|---:|---:|---:|---:|\n"
-                   "| A | softmax | 1.68M | 99.92 | 12.9k | 1:01:01 |\n");
+                   "| run | attn | params | tokens | validation ppl | tokens/s | time |\n"
+                   "|---|---|---:|---:|---:|---:|---:|\n"
+                   "| A | softmax | 1.68M | 64k | 99.92 | 12.9k | 1:01:01 |\n");
     for (size_t r = 0; r < COUNT; r++)
         rundata_free(&runs[r]);
 }
@@ -589,13 +638,13 @@ TEST(the_markdown_table_compares_comparable_losses_only)
     const char *const names[] = {"A", "B"};
     char *text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "vs. first"));
-    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | - | diverged | "));
     free(text);
     add_test(&runs[0], 4);
     groups_choose_scales(runs, 2);
     text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "vs. first"));
-    ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | 54.60 | 54.60 | "));
+    ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | - | 54.60 | 54.60 | "));
     free(text);
     free_runs(runs);
 }
@@ -619,7 +668,7 @@ TEST(the_markdown_table_escapes_names)
     for (size_t i = 0; i < COUNT(known); i++) {
         RunData run = make_run("a", known[i].name, "1");
         char *text = markdown_of(&run, 1, &known[i].name);
-        char *expected = text_format("\n| %s | %s | - | ", known[i].expected,
+        char *expected = text_format("\n| %s | %s | - | - | ", known[i].expected,
                                      known[i].expected);
         ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
         free(expected);
@@ -652,7 +701,7 @@ TEST(a_diverged_run_is_never_the_best)
     groups_free(seeds);
     const char *const names[] = {"A", "B", "C", "D", "E", "F"};
     char *text = markdown_of(runs, 2, names);
-    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | - | diverged | "));
     free(text);
     check_sentence(runs, RUNS, "B (1 seed): diverged\n");
     Table page = results_for_page(groups, true);
@@ -853,8 +902,8 @@ TEST(notes_name_unknown_words_and_parts)
     ck_assert_ptr_nonnull(strstr(part, "20 of 50 tokens"));
     free(part);
     Table table = results_for_terminal(all.groups, NULL);
-    ck_assert_ptr_nonnull(strchr(table_cell(&table, 1, 4)->text, '~'));
-    ck_assert_ptr_null(strchr(table_cell(&table, 0, 4)->text, '~'));
+    ck_assert_ptr_nonnull(strchr(table_cell(&table, 1, 5)->text, '~'));
+    ck_assert_ptr_null(strchr(table_cell(&table, 0, 5)->text, '~'));
     table_free(&table);
     runs[0].best_is_part = true;
     runs[0].part_tokens = 10;

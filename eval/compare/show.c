@@ -293,8 +293,32 @@ static void note_steps(const RunGroup *group)
                                    least, most));
 }
 
-static void print_notes(const Comparison *all)
+/* The parameter `by` names the setting whose best values are compared; NULL: none. */
+static void note_differences(const Comparison *all, const char *by)
 {
+    char *texts = NULL;
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        char *sentence = sentences_unequal(all->sections[s].groups, by);
+        char *safe = sentence ? terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8())
+                              : NULL;
+        if (safe)
+            print_warning("%s", safe);
+        text_append(&texts, "%s%s", s ? "; " : "", all->sections[s].name);
+        free(sentence);
+        free(safe);
+    }
+    char *safe = terminal_safe_name(texts, SIZE_MAX, terminal_is_utf8());
+    if (arrlenu(all->sections) > 1)
+        print_warning("the runs are on different texts or tokens (%s); each is compared by "
+                      "itself",
+                      safe);
+    free(safe);
+    free(texts);
+}
+
+static void print_notes(const Comparison *all, const char *by)
+{
+    note_differences(all, by);
     for (size_t r = 0; r < all->count; r++)
         note_losses(&all->each[r]);
     for (size_t r = 0; r < all->count; r++)
@@ -346,7 +370,7 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
                           "not compare; take --y bits-per-byte");
     if (settings->html && !report_write(settings->html, &all, &error))
         die("%s", error.text);
-    print_notes(&all);
+    print_notes(&all, settings->by);
     comparison_free(&all);
     arrfree(reach);
 }

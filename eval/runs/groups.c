@@ -15,8 +15,8 @@ const char *group_seed(const RunData *run)
 
 bool groups_setting_matters(const char *setting)
 {
-    static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every",
-                                           NULL};
+    static const char *const harmless[] = {"seed",         "save-every", "log-every",
+                                           "sample-every", RUN_MACHINE,  NULL};
     return !text_is_among(setting, harmless);
 }
 

@@ -112,7 +112,12 @@ static double seeds(const RunGroup *group)
     return group->losses[GROUP_BEST].count > 1 ? group->losses[GROUP_BEST].count : NAN;
 }
 
-static double parameters(const RunGroup *group)
+double results_tokens(const RunGroup *group)
+{
+    return mean_of(group, offsetof(RunData, tokens));
+}
+
+double results_parameters(const RunGroup *group)
 {
     size_t count = group->runs[0]->parameters;
     return count > 0 ? (double)count : NAN;
@@ -250,7 +255,8 @@ typedef struct Column {
 static const Column of_terminal[] = {
     {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
     {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
-    {"params", .of = parameters, .write = results_amount, .worth = 4},
+    {"params", .of = results_parameters, .write = results_amount, .worth = TABLE_ALWAYS},
+    {"tokens", .of = results_tokens, .write = results_amount, .worth = TABLE_ALWAYS},
     {"val loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .worth = TABLE_ALWAYS,
      .marked = true},
     {"std", SAMPLE(GROUP_BEST, deviation), .write = loss_text, .worth = 10, .rare = true},
@@ -269,11 +275,12 @@ static const Column of_terminal[] = {
     {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
     {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
 };
-enum { REACH_WORTH = 8, REACH_AFTER = 10 }; /* the columns before those of --reach */
+enum { REACH_WORTH = 8, REACH_AFTER = 11 }; /* the columns before those of --reach */
 
 static const Column of_markdown[] = {
     {"attn", .tell = attention, .left = true},
-    {"params", .of = parameters, .write = results_amount},
+    {"params", .of = results_parameters, .write = results_amount},
+    {"tokens", .of = results_tokens, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
     {"validation ppl", .tell = certainty, .loss = GROUP_BEST, .marked = true},
     {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .rare = true, .marked = true},
@@ -292,14 +299,14 @@ static const Column of_markdown[] = {
 
 static const Column of_forest[] = {
     {"change", .tell = change, .worth = 12},
-    {"params", .of = parameters, .write = results_amount, .worth = 11},
+    {"params", .of = results_parameters, .write = results_amount, .worth = 11},
     {"state, B", .of = state, .write = results_amount, .worth = 9},
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 10},
 };
 
 static const Column of_page[] = {
     {"attention", .tell = attention, .left = true},
-    {"parameters", .of = parameters, .write = whole_text},
+    {"parameters", .of = results_parameters, .write = whole_text},
     {"best validation loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .best = true,
      .marked = true},
     {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true,
@@ -307,6 +314,7 @@ static const Column of_page[] = {
     {"bits per byte", .of = best_bits, .write = loss_text, .loss = GROUP_BITS, .best = true,
      .marked = true},
     {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
+    {"tokens", .of = results_tokens, .write = whole_text},
     {"test perplexity", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text,
      .loss = GROUP_TEST,
      .best = true},

@@ -21,6 +21,11 @@ Table results_for_markdown(const RunGroup *groups);
 Table results_for_forest(const RunGroup *groups);
 Table results_for_page(const RunGroup *groups, bool mark_best);
 
+/* The tokens that the runs of a group have seen, their mean; and its parameters. NaN: unknown.
+ */
+double results_tokens(const RunGroup *group);
+double results_parameters(const RunGroup *group);
+
 /* Four or so digits and a unit, such as "12.3k"; the caller's. */
 char *results_amount(double amount);
 

@@ -65,6 +65,7 @@ check 'compare does not mix two texts of one name' prints 'validation text of 7 
 run "$bin/compare" softmax other linear
 check 'compare shows each corpus under a heading' eval \
     "prints '^other\.txt$' && [ \"\$(grep -c '^run ' out)\" -eq 2 ]"
+check 'compare warns of different texts' says 'on different texts or tokens (text.txt; other.txt)'
 check 'compare compares within a corpus' fails prints '^ *other (1 seed)'
 run "$bin/compare" --markdown softmax other linear
 check 'compare --markdown has a heading for each corpus' prints '^### other\\\.txt$'
@@ -118,7 +119,9 @@ for name in words letters; do
 done
 run "$bin/compare" --width 200 --reach 2.5,0 words letters
 check 'compare compares test scores of different tokenizers in bits per byte' \
-    eval "prints ' test bpb ' && prints 'Test bits per byte: [0-9]* bytes' && [ ! -s err ]"
+    eval "prints ' test bpb ' && prints 'Test bits per byte: [0-9]* bytes' && ! says 'test score'"
+check 'compare names in what groups differ besides the model' eval \
+    "says 'tokenizer (tokens word, char)' && says 'recipe (eval-every 0, 5)'"
 run "$bin/compare" --json words letters
 check 'compare --json has bits per byte of test scores' \
     eval "is_json && prints '\"test_unit\": \"bits per byte\"' &&
@@ -163,16 +166,16 @@ works 'compare --markdown works' "$bin/compare" --markdown pair-1 lone
 check 'compare --markdown prints a table with a row for each run' \
     eval 'lines out 4 && same_cells'
 check 'compare --markdown prints titles' \
-    prints '^| run | attn | params | validation ppl | bits/byte | validation ppl vs'
+    prints '^| run | attn | params | tokens | validation ppl | bits/byte | validation ppl vs'
 check 'compare --markdown prints the numbers of each run' \
-    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
+    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
     prints '^| lone | linear | .* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '"
 for name in pair-1 pair-2 lone; do
     works "eval scores $name for the table" "$bin/eval" --split test "$name" text.txt
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
 check 'compare --markdown has columns for seeds and test scores' prints \
-    '| params | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
+    '| params | tokens | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
 check 'compare --markdown describes the test scores in one line' \
     eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
