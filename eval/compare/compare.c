@@ -69,8 +69,11 @@ static const Option rows[] = {
      .help = "print JSON with all digits instead",
      .common = true},
     {.name = "csv", OPTION_SWITCH(FIELD(csv), "no"),
-     .help = "print every row of the logs as CSV instead",
+     .help = "print CSV with a row for each run instead: kind, learning rate, seed, results, and "
+             "every setting that differs",
      .common = true},
+    {.name = "csv-log", OPTION_SWITCH(FIELD(csv_log), "no"),
+     .help = "print every row of the logs as CSV instead"},
 };
 /* clang-format on */
 
@@ -115,7 +118,8 @@ static RunData *read_runs(const CommandLine *line)
 
 static void check_usage(const CompareSettings *settings, const CommandLine *line)
 {
-    bool data = settings->json || settings->csv || settings->markdown;
+    const int forms = settings->json + settings->csv + settings->csv_log + settings->markdown;
+    const bool data = forms > 0;
     bool no_chart = data && !settings->svg;
     const char *const with_data = "with --json, --csv or --markdown",
                       *const without_chart =
@@ -143,9 +147,9 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"title", "without --svg", !settings->svg}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");
-    if (settings->json + settings->csv + settings->markdown > 1)
-        die_usage("--json, --csv and --markdown: give only one of them");
-    if (settings->by && (settings->json || settings->csv || settings->html))
+    if (forms > 1)
+        die_usage("--json, --csv, --csv-log and --markdown: give only one of them");
+    if (settings->by && (settings->html || (data && !settings->markdown)))
         die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && command_line_value(line, rules[i].option))

@@ -21,7 +21,7 @@ typedef struct CompareSettings {
     char *reach;          /* losses, in a list */
     char *control;        /* the group that the others are compared with; NULL: the first */
     char *by;             /* the setting to show results against; NULL: none */
-    bool markdown, json, csv, group, forest;
+    bool markdown, json, csv, csv_log, group, forest;
 } CompareSettings;
 
 enum { COMPARE_SIZE_MOST = 1000 }; /* columns and rows */
@@ -53,7 +53,9 @@ json_t *compare_run_json(const RunData *run);
  * groups of one corpus. */
 void compare_print_json(FILE *stream, const Comparison *all);
 
-/* A line for every row of every log. Unknown values are empty. */
+/* A line for every run: what it is, its results, its group, and every setting that differs
+ * between runs. Or a line for every row of every log. Unknown values are empty. */
 void compare_print_csv(FILE *stream, const Comparison *all);
+void compare_print_csv_log(FILE *stream, const Comparison *all);
 
 #endif

@@ -346,11 +346,12 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
     Error error;
     check_control(&all, settings->control);
     fputs(settings->by ? "\n" : "", stdout); /* what is compared was chosen, see above */
+    const bool rows = settings->json || settings->csv || settings->csv_log;
     if (settings->json)
         compare_print_json(stdout, &all);
-    else if (settings->csv)
-        compare_print_csv(stdout, &all);
-    for (size_t s = 0; s < arrlenu(all.sections) && !settings->json && !settings->csv; s++) {
+    else if (rows)
+        (settings->csv ? compare_print_csv : compare_print_csv_log)(stdout, &all);
+    for (size_t s = 0; s < arrlenu(all.sections) && !rows; s++) {
         bool several = arrlenu(all.sections) > 1;
         fputs(s ? "\n" : "", stdout);
         if (settings->markdown)
@@ -362,8 +363,7 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
     if (settings->svg && !settings->by)
         write_svg(&all, settings);
     /* A chart that was asked for is drawn all the same. */
-    bool drawn = !settings->by &&
-                 (settings->svg || !(settings->json || settings->csv || settings->markdown));
+    bool drawn = !settings->by && (settings->svg || !(rows || settings->markdown));
     for (size_t s = 0; drawn && s < arrlenu(all.sections); s++)
         if (runchart_mixes_tokens(all.sections[s].groups, &settings->axes))
             print_warning("the chart shows losses per token of different tokenizers, which do "

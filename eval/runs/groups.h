@@ -89,6 +89,8 @@ void groups_compare(RunGroup *groups);
  * first groups (NULL). comparison_free frees it. */
 Comparison comparison_make(RunData *runs, size_t count, bool together, const char *control);
 void comparison_free(Comparison *comparison);
+/* Whether the runs differ in a setting. */
+bool comparison_differs(const Comparison *all, const char *name);
 
 /* What groups of one scale are compared by: the best validation losses, or, if their tokens
  * differ, the bits per byte. */

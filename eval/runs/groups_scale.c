@@ -323,6 +323,17 @@ Comparison comparison_make(RunData *runs, size_t count, bool together, const cha
     return comparison;
 }
 
+bool comparison_differs(const Comparison *all, const char *name)
+{
+    const char *first = rundata_setting(&all->runs[0], name);
+    for (size_t r = 1; r < all->count; r++) {
+        const char *value = rundata_setting(&all->runs[r], name);
+        if (!first != !value || (first && strcmp(first, value) != 0))
+            return true;
+    }
+    return false;
+}
+
 void comparison_free(Comparison *comparison)
 {
     for (size_t s = 0; s < arrlenu(comparison->sections); s++) {

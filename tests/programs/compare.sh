@@ -21,17 +21,33 @@ check 'compare --json has the best loss' near "$(field best_val_loss)" "$best" 1
 for key in groups differences settings scores seeds standard_deviation peak_mb; do
     check "compare --json has $key" prints "\"$key\": "
 done
-works 'compare --csv works' "$bin/compare" --csv softmax linear
-check 'compare --csv prints a header' \
+works 'compare --csv works' "$bin/compare" --csv softmax linear seed
+check 'compare --csv prints a header, ending with the settings that differ' eval \
+    "head -n 1 out | grep -q '^name,path,kind,learning_rate,context,seed,parameters,tokens,corpus,diverged,.*,best_val_loss,.*,group\$'"
+check 'compare --csv prints a row for each run' eval \
+    "lines out 4 && prints '^softmax,softmax,softmax,0.0[0-9]*,16,1,[0-9]*,[0-9]*,text.txt,false,' &&
+    prints '^seed,.*,softmax and 1 more\$'"
+sed 's/^dropout = .*/dropout = 0.5/; s/^tokens = .*/tokens = char/' softmax/settings.conf >dropped.conf
+cp -r softmax dropped && mv dropped.conf dropped/settings.conf
+run "$bin/compare" --csv softmax dropped
+check 'compare --csv has every setting that differs' eval \
+    "head -n 1 out | grep -q ',group,dropout,tokenizer\$' && prints ',dropped,0.5,char\$'"
+run "$bin/compare" --json softmax dropped
+check 'compare --json has the columns of --csv' eval \
+    "prints '\"kind\": \"softmax\", \"learning_rate\": 0.0[0-9]*, \"context\": 16, \"seed\": 1,' &&
+    prints '\"group\": \"dropped\"'"
+rm -r dropped
+works 'compare --csv-log works' "$bin/compare" --csv-log softmax linear
+check 'compare --csv-log prints a header' \
     [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
 train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy,match_loss" ]
-check 'compare --csv prints every row of the logs' lines out 17
-check 'compare --csv prints the rows of both runs' \
+check 'compare --csv-log prints every row of the logs' lines out 17
+check 'compare --csv-log prints the rows of both runs' \
     eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
 for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
     # shellcheck disable=SC2086
     refused "compare prints one thing at a time: $two" 2 \
-        '--json, --csv and --markdown: give only one' "$bin/compare" $two softmax
+        '--json, --csv, --csv-log and --markdown: give only one' "$bin/compare" $two softmax
 done
 refused 'compare refuses --reach where it has no effect' 2 '--reach has no effect' \
     "$bin/compare" --reach 5 --markdown softmax
@@ -146,8 +162,8 @@ check 'compare marks a loss of a part of the validation text' eval \
     [ \"\$(best_loss twice)\" = \"\$(tail -n 1 twice/log.csv | cut -d , -f 7)\" ]"
 check 'compare says that the chart shows losses of a part' \
     prints '^validation loss on a part (nats)$'
-run "$bin/compare" --csv twice
-check 'compare --csv has the tokens of each loss' prints ',[0-9.]*,[0-9]*,[0-9.]*$'
+run "$bin/compare" --csv-log twice
+check 'compare --csv-log has the tokens of each loss' prints ',[0-9.]*,[0-9]*,[0-9.]*$'
 rm -r before
 
 # --- pictures ---
