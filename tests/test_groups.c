@@ -535,7 +535,7 @@ TEST(what_groups_differ_in_besides_the_kind_is_named)
                      "the groups differ in more than the model: tokens seen (softmax-seed1: "
                      "5.00k, linear: 40k); parameters (softmax-seed1: 100k, linear: "
                      "101k); recipe (lr 0.1, 0.3; dropout 0.2, 0); machine (machine new, "
-                     "old)");
+                     "old); --by lr compares each at its best learning rate");
     ck_assert_ptr_nonnull(strstr(besides, "recipe (dropout 0.2, 0)"));
     free(text);
     free(besides);

@@ -266,10 +266,11 @@ static Chart chart_of(const Sweep *sweep)
     return chart;
 }
 
-/* What was chosen of each line, and what to try where it lies at the edge. The caller's. */
-static char *words_of(const Sweep *sweep, size_t width)
+/* What was chosen of each line, and what to try where it lies at the edge; for Markdown a list.
+ * The caller's. */
+static char *words_of(const Sweep *sweep, bool markdown, size_t width)
 {
-    char *text = NULL;
+    char *text = memory_copy_text(markdown ? "\n" : "");
     for (size_t i = 0; i < arrlenu(sweep->lines); i++) {
         const Line *line = &sweep->lines[i];
         const bool one = arrlenu(line->means) == 1;
@@ -283,7 +284,13 @@ static char *words_of(const Sweep *sweep, size_t width)
                         : line->best == 0  ? ", at the edge of the grid: try a smaller one"
                         : is_at_edge(line) ? ", at the edge of the grid: try a larger one"
                                            : "");
-        sentences_append(&text, words, "", width);
+        if (markdown) {
+            text_append(&text, "- ");
+            table_append_markdown(&text, words);
+            text_append(&text, "\n");
+        } else {
+            sentences_append(&text, words, "", width);
+        }
         free(words);
     }
     return text;
@@ -292,17 +299,21 @@ static char *words_of(const Sweep *sweep, size_t width)
 static bool show(const Sweep *sweep, const CompareSettings *settings, Error *error)
 {
     const size_t width = settings->width ? settings->width : terminal_width(STDOUT_FILENO);
-    char *words = sweep->of_task ? memory_copy_text("") : words_of(sweep, width);
+    char *words = sweep->of_task ? memory_copy_text("")
+                                 : words_of(sweep, settings->markdown, width);
     Chart chart = chart_of(sweep);
     print_table(sweep, settings, width);
-    if (!settings->markdown) {
+    if (!settings->markdown)
         compare_print_chart(&chart, settings, arrlenu(sweep->lines));
-        fputs(words, stdout);
-    }
+    fputs(words, stdout);
+    bool seeds = false;
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        seeds |= arrlenu(sweep->lines[i].seeds) > arrlenu(sweep->lines[i].means);
     char *title = settings->title
                       ? memory_copy_text(settings->title)
-                      : text_format("%s by %s", sweep->of_task ? "Accuracy" : "Loss",
-                                    sweep->setting);
+                      : text_format("%s by %s%s",
+                                    sweep->of_task ? "Accuracy" : "Validation loss",
+                                    sweep->setting, seeds ? ": means and single seeds" : "");
     bool good = !settings->svg || svg_write(settings->svg, &chart, title, error);
     free(title);
     free(words);

@@ -111,7 +111,11 @@ char *sentences_unequal(const RunGroup *groups, const char *besides)
         append_aspect(&text, groups, aspect, besides);
     if (!text)
         return NULL;
-    char *sentence = text_format("the groups differ in more than the model: %s", text);
+    char *rates = besides ? NULL : values_text(groups, "lr");
+    char *sentence = text_format("the groups differ in more than the model: %s%s", text,
+                                 rates ? "; --by lr compares each at its best learning rate"
+                                       : "");
+    free(rates);
     free(text);
     return sentence;
 }

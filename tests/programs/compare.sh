@@ -286,13 +286,20 @@ check 'compare --by compares the best ones alone' eval \
     prints 'loss against softmax-1e-2'"
 check 'compare --by draws a line for each kind, and seeds' eval \
     "[ \"\$(grep -c '<path class=\"line' by.svg)\" -eq 2 ] && [ \"\$(grep -c '<circle' by.svg)\" -eq 18 ]"
+run "$bin/compare" --by lr --markdown by-linear-*
+check 'compare --by --markdown names the best as well' \
+    prints '^- linear: lr 0.1 has the lowest validation loss'
+head -n 1 linear/log.csv >by-linear-1e-1-1/log.csv
+run "$bin/compare" --by lr by-linear-1e-1-1
+check 'compare --by waits for validations' exits 0
+rm -r by-linear-1e-1-1
 for run in by-*; do
     sed -i "s/^dim = .*/dim = 8/; s/^context = .*/context = ${#run}/" "$run/settings.conf"
 done
 run "$bin/compare" --by context by-softmax-*
 check 'compare --by has a line for each value of other settings' eval \
     "prints '^softmax, lr 0.001 ' && ! prints 'softmax, .*dim'"
-refused 'compare --by needs a number' 2 'attn: by-linear-1e-1-1 has no setting' \
+refused 'compare --by needs a number' 2 'attn: by-linear-1e-1-2 has no setting' \
     "$bin/compare" --by attn by-linear-*
 rm -r by-*
 
