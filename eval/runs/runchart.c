@@ -282,6 +282,7 @@ Forest runchart_forest(const RunGroup *groups)
                                          "Filled: told apart from %s (Holm, %g).",
                                          control, GROUP_TAILS)};
     const char *before = "";
+    bool single = false; /* an estimate has no interval */
     for (size_t g = 0; g < arrlenu(sorted); g++) {
         const GroupDifference *from = &sorted[g].differences[loss];
         const char *idea;
@@ -291,8 +292,11 @@ Forest runchart_forest(const RunGroup *groups)
                                            .low = group_per_cent(from, from->of.low, loss),
                                            .high = group_per_cent(from, from->of.high, loss),
                                            .filled = from->holm < GROUP_TAILS}));
+        single |= isnan(from->of.low) && from->of.mean < INFINITY;
         before = idea;
     }
+    if (single)
+        text_append(&forest.note, " Without a line: fewer than two seeds.");
     arrfree(sorted);
     return forest;
 }

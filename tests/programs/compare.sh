@@ -220,6 +220,7 @@ check 'compare --forest has a heading for each idea' eval \
     "prints '^Softmax over the whole past\$' && prints '^Linear attention\$'"
 check 'compare --forest marks estimates and intervals' eval \
     "prints '^  more  .*○.* .0.00 %' && prints '^  lone .*○' && ! prints ' \$'"
+check 'compare --forest says why an interval is missing' prints 'fewer than two seeds'
 check 'compare --forest has parameters and speed' prints 'test perplexity vs. pair, %.* params .*s$'
 check 'compare --forest draws a picture' eval "grep -q 'class=\"line hollow' forest.svg &&
     grep -q '>Change of the test perplexity on text.txt against pair<' forest.svg && [ \"\$(tail -n 1 forest.svg)\" = '</svg>' ]"
