@@ -17,7 +17,7 @@ enum { TOKENIZER, RECIPE, PRECISION, MACHINE, ASPECTS };
 /* ASPECTS: the setting is of the text, of the model, or of no consequence. */
 static size_t aspect_of(const char *setting)
 {
-    static const char *const of_text[] = {"corpus", "valid", "test", "attn", NULL};
+    static const char *const of_text[] = {"corpus", "valid", "test", "attn", "matched", NULL};
     static const char *const of_tokens[] = {
         "tokens", "vocab-size", "min-count", "special-tokens", "lowercase", "trim", NULL};
     const ModelConfig config = {0};
