@@ -244,3 +244,19 @@ TEST(a_diverged_run_is_clipped)
     chart_free(&chart);
     chart_free(&alone);
 }
+
+/* Learning rates a factor apart are as far from each other as the next; points between gaps are
+ * drawn alone. */
+TEST(a_logarithmic_x_axis_has_equal_steps_for_equal_factors)
+{
+    const ChartPoint points[] = {{0.01, 1}, {NAN, NAN}, {0.1, 1}, {NAN, NAN}, {1, 1}};
+    Chart chart = {
+        .x_label = "lr", .y_label = "loss", .columns = 35, .rows = 9, .logarithmic_x = true};
+    chart_add(&chart, NULL, points, 5);
+    char *text = render(&chart), *first = strchr(text, 'a'), *second = strchr(first + 1, 'a'),
+         *third = strchr(second + 1, 'a');
+    ck_assert(second - first > 5 && abs((int)(third - second) - (int)(second - first)) <= 1);
+    ck_assert_ptr_nonnull(strstr(text, " 0.1 "));
+    free(text);
+    chart_free(&chart);
+}

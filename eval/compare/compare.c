@@ -20,21 +20,35 @@ static OPTION_NAMES(colour_name, "auto", "always", "never");
 /* clang-format off */
 static const Option rows[] = {
     {.name = "x", OPTION_ONE_OF("AXIS", FIELD(axes.x), runchart_x_name, "epoch"),
-     .help = "horizontal axis"},
+     .help = "horizontal axis",
+     .common = true},
     {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "auto"),
-     .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers"},
+     .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers",
+     .common = true},
     {.name = "train", OPTION_SWITCH(FIELD(axes.train), "no"),
      .help = "draw training losses as well"},
     {.name = "group", OPTION_SWITCH(FIELD(group), "yes"),
      .help = "combine runs that differ only by --seed: means, ranges and confidence "
              "intervals",
-     .also = "average-seeds"},
+     .also = "average-seeds",
+     .common = true},
+    {.name = "control", OPTION_STRING("NAME", FIELD(control), NULL),
+     .help = "the group that the others are compared with: its name, a run or an attention "
+             "kind; default: the first one",
+     .also = "baseline",
+     .common = true},
     {.name = "reach", OPTION_STRING("LOSSES", FIELD(reach), NULL),
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
-     .help = "accuracy on a synthetic task as a function of this setting, such as pairs, with "
-             "a line for each attention kind: a table, and a chart with --svg"},
+     .help = "results against this setting, such as lr, context or dropout, with a line for "
+             "each attention kind: validation loss, of which the best of each kind is chosen, "
+             "or accuracy for settings of synthetic tasks, such as pairs",
+     .common = true},
+    {.name = "forest", OPTION_SWITCH(FIELD(forest), "no"),
+     .help = "draw the differences from the control with their confidence intervals, grouped "
+             "by idea, in place of the curves",
+     .common = true},
     {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},
     {.name = "height", OPTION_WHOLE(FIELD(height), CHART_ROWS_LEAST, COMPARE_SIZE_MOST, NULL),
@@ -43,18 +57,26 @@ static const Option rows[] = {
      .help = "when to use colours; auto follows the terminal, TERM and NO_COLOR",
      .also = "colour"},
     {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
-     .help = "also write the chart to this file, as SVG"},
+     .help = "also write the chart to this file, as SVG",
+     .common = true},
     {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL),
      .help = "title of the chart in --svg"},
     {.name = "html", OPTION_STRING("FILE", FIELD(html), NULL),
      .help = "also write a page with all curves, settings and samples to this file",
-     .also = "report"},
+     .also = "report",
+     .common = true},
     {.name = "markdown", OPTION_SWITCH(FIELD(markdown), "no"),
      .help = "print a Markdown table instead",
-     .also = "md"},
+     .also = "md",
+     .common = true},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
-     .help = "print JSON with all digits instead"},
+     .help = "print JSON with all digits instead",
+     .common = true},
     {.name = "csv", OPTION_SWITCH(FIELD(csv), "no"),
+     .help = "print CSV with a row for each run instead: kind, learning rate, seed, results, and "
+             "every setting that differs",
+     .common = true},
+    {.name = "csv-log", OPTION_SWITCH(FIELD(csv_log), "no"),
      .help = "print every row of the logs as CSV instead"},
 };
 /* clang-format on */
@@ -142,7 +164,8 @@ static RunData *read_runs(const CommandLine *line)
 
 static void check_usage(const CompareSettings *settings, const CommandLine *line)
 {
-    bool data = settings->json || settings->csv || settings->markdown;
+    const int forms = settings->json + settings->csv + settings->csv_log + settings->markdown;
+    const bool data = forms > 0;
     bool no_chart = data && !settings->svg;
     const char *const with_data = "with --json, --csv or --markdown",
                       *const without_chart =
@@ -155,8 +178,12 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"y", "with --by", settings->by},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
-                 {"height", "with --by", settings->by},
-                 {"color", "with --by", settings->by},
+                 {"forest", "with --by", settings->by},
+                 {"forest", without_chart, no_chart},
+                 {"x", "with --forest", settings->forest},
+                 {"y", "with --forest", settings->forest},
+                 {"train", "with --forest", settings->forest},
+                 {"height", "with --forest", settings->forest},
                  {"width", with_data, data},
                  {"height", with_data, data},
                  {"color", with_data, data},
@@ -166,9 +193,9 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"title", "without --svg", !settings->svg}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");
-    if (settings->json + settings->csv + settings->markdown > 1)
-        die_usage("--json, --csv and --markdown: give only one of them");
-    if (settings->by && (settings->json || settings->csv || settings->html))
+    if (forms > 1)
+        die_usage("--json, --csv, --csv-log and --markdown: give only one of them");
+    if (settings->by && (settings->html || (data && !settings->markdown)))
         die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && command_line_value(line, rules[i].option))
@@ -184,10 +211,11 @@ int main(int argc, char **argv)
     check_usage(&settings, &line);
     RunData *runs = read_runs(&line);
     Error error;
-    if (!settings.by)
-        compare_show(runs, arrlenu(runs), &settings);
-    else if (!compare_sweep(runs, arrlenu(runs), &settings, &error))
+    size_t count = arrlenu(runs);
+    if (settings.by && !compare_sweep(runs, &count, &settings, &error))
         error_die(&error);
+    if (count > 0)
+        compare_show(runs, count, &settings);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);

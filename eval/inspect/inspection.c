@@ -317,7 +317,7 @@ const char *inspection_why_negative(const Inspection *inspection, const HeadView
     const AttentionKind *kind = view->kind;
     if (!(-view->low > rounding * view->full))
         return NULL;
-    if (!kind->finite_state)
+    if (!kind->engine->finite_state)
         return "Positions are compressed by factors that can be negative, so their softmax "
                "weights do not stay positive.";
     if (kind->normalised && kind->applies_rope &&

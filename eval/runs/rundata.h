@@ -16,6 +16,7 @@
 #define RUN_TEACHER  "teacher"
 #define RUN_EXTENDED "extended"
 #define RUN_MATCHED  "matched"
+#define RUN_MACHINE  "machine"
 
 typedef struct RunSetting {
     char *name, *value;
@@ -51,7 +52,7 @@ typedef struct RunData {
                         * it is that of the last weights on the whole text */
     double final_train_loss;  /* a NaN may be the loss of a diverged run */
     double tokens_per_second; /* the median */
-    double seconds;           /* of the last row */
+    double seconds, tokens;   /* of the last row */
     double peak_mb;           /* the maximum */
 
     /* Set when it is compared with others; see groups.h. */

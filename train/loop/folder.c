@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define NEXT    "next.safetensors" /* being written */
@@ -232,6 +233,22 @@ static size_t state_bytes(const Model *model)
     return bytes;
 }
 
+/* The name of the processor, or its architecture. The caller's. */
+static char *machine_name(void)
+{
+    struct utsname system;
+    char line[256] = "", *name = NULL;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && !name && fgets(line, sizeof line, file))
+        if (strncmp(line, "model name", strlen("model name")) == 0 && strchr(line, ':'))
+            name = memory_copy_text(text_trim(strchr(line, ':') + 1));
+    if (file)
+        fclose(file);
+    if (!name)
+        name = memory_copy_text(uname(&system) == 0 ? system.machine : "unknown");
+    return name;
+}
+
 /* The facts before the settings are what bits per byte are computed from, what the losses are
  * of, and where the run comes from. */
 static bool write_settings(const RunView *run, const char *folder, Error *error)
@@ -242,6 +259,9 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
     text_append(&text, "# state: %zu bytes\n", state_bytes(run->model));
     text_append(&text, "# length: %zu steps\n", run->steps);
+    char *machine = machine_name();
+    text_append(&text, "# " RUN_MACHINE ": %s\n", machine);
+    free(machine);
     if (corpus->entropy_floor > 0 || corpus->line > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", corpus->entropy_floor);
     text_append(&text, "# training text: %zu tokens, %zu bytes\n", split_scored(train),
