@@ -73,16 +73,30 @@ bool config_rotates(const ModelConfig *config, size_t layer)
            (!config_kind(config, layer)->encodes_positions || all_encode_positions(config));
 }
 
+AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
+{
+    return (AttentionSizes){.heads = config->heads,
+                            .dim = config_head_width(config),
+                            .layer = layer,
+                            .layers = config->layers,
+                            .parts = config_parts(config, layer),
+                            .options = &config->kind_options};
+}
+
+AttentionHead config_head(const ModelConfig *config, size_t layer)
+{
+    const AttentionSizes sizes = config_attention_sizes(config, layer);
+    return attention_head(config_kind(config, layer), &sizes, 0);
+}
+
 size_t config_key_width(const ModelConfig *config, size_t layer)
 {
-    return attention_key_width(config_kind(config, layer), config_parts(config, layer),
-                               config_head_width(config));
+    return config_head(config, layer).width;
 }
 
 size_t config_value_width(const ModelConfig *config, size_t layer)
 {
-    return config->heads *
-           attention_value_width(config_parts(config, layer), config_head_width(config));
+    return config_head(config, layer).out_stride;
 }
 
 /* --- checking --- */
@@ -125,16 +139,6 @@ static size_t suitable_positions(const ModelConfig *config)
                                         : POSITIONS_LEARNED;
 }
 
-AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
-{
-    return (AttentionSizes){.heads = config->heads,
-                            .dim = config_head_width(config),
-                            .layer = layer,
-                            .layers = config->layers,
-                            .parts = config_parts(config, layer),
-                            .options = &config->kind_options};
-}
-
 static bool check_kind(const ModelConfig *config, size_t layer, Error *error)
 {
     const AttentionKind *kind = config_kind(config, layer);
@@ -159,12 +163,12 @@ bool config_check_carrying(const ModelConfig *config, Error *error)
 {
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        if (kind->carry == CARRY_NEVER)
+        if (kind->engine->carry == CARRY_NEVER)
             return error_set(error,
                              "--carry-state: '%s' attention has no state that can continue in "
                              "the next context window",
                              kind->name);
-        if (kind->carry == CARRY_DIVERGES)
+        if (kind->engine->carry == CARRY_DIVERGES)
             return error_set(
                 error,
                 "--carry-state: the state of '%s' attention is a sum without decay; "

@@ -72,6 +72,8 @@ static inline size_t config_head_width(const ModelConfig *config)
 
 /* The attention of a layer, without a batch. */
 AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer);
+/* Its first head, which has the widths. */
+AttentionHead config_head(const ModelConfig *config, size_t layer);
 
 /* Pairs of features that RoPE rotates in queries and keys of a width; config_check refuses 0.
  */

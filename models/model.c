@@ -146,8 +146,7 @@ static void block(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
     /* Scaled so that the sum of 2L residual branches has the variance of one (GPT-2). */
     const double usual = init_std / sqrt(2.0 * (double)config->layers);
     const double branch = config->zero_init ? 0 : usual;
-    const AttentionSizes sizes = config_attention_sizes(config, layer);
-    const AttentionHead head = attention_head(config_kind(config, layer), &sizes, 0);
+    const AttentionHead head = config_head(config, layer);
     const size_t width = config->dim, inner = config->ffn;
     const size_t gates = activation_find(config->activation)->inputs;
     char name[NAME];
@@ -292,7 +291,7 @@ bool model_is_endless(const Model *model)
 {
     const ModelConfig *config = &model->config;
     for (size_t k = 0; k < config->attention.count; k++)
-        if (!config_kind(config, k)->finite_state)
+        if (!config_kind(config, k)->engine->finite_state)
             return false;
     return config->positions != POSITIONS_LEARNED;
 }

@@ -286,7 +286,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
         .dropout = {random_key(7, RANDOM_TEST, 0), variant.dropout ? (real)0.3 : 0}};
     c.head = attention_head(kind, &sizes, variant.index);
     c.decoder = c.head;
-    if (kind->finite_state)
+    if (kind->engine->finite_state)
         c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
     c.gates = c.head.gates_stride / HEADS;
     c.rates = c.head.rates_stride / HEADS;
@@ -331,7 +331,7 @@ static void for_every_variant(const AttentionKind *kind, Variant variant, void (
 {
     bool rotates = kind->applies_rope && !kind->no_rotary &&
                    attention_key_width(kind, &kind->parts, variant.width) % 2 == 0;
-    bool carries = kind->finite_state && kind->carry != CARRY_NEVER;
+    bool carries = kind->engine->finite_state && kind->engine->carry != CARRY_NEVER;
     for (int rotary = 0; rotary <= rotates; rotary++)
         for (int dropout = 0; dropout <= kind->has_weights; dropout++)
             for (int carry = 0; carry <= carries; carry++) {

@@ -346,7 +346,7 @@ LOOP_TEST(finite_states_are_small, 0, KINDS_IN_FLOAT)
 {
     const AttentionKind *kind = attention_find((size_t)_i);
     Case c = case_make(kind, (Variant){.length = 1, .width = 64, .options = case_options});
-    if (kind->finite_state)
+    if (kind->engine->finite_state)
         ck_assert_uint_lt(c.count[STATE] + c.count[STEP_SCRATCH], 1 << 21);
     case_free(&c);
 }

@@ -39,7 +39,7 @@ static void for_every_carrier(void (*test)(ModelConfig config))
     size_t before = 0;
     bool any = false;
     for (size_t kind = 0; attention_find(kind); kind++) {
-        if (attention_find(kind)->carry != CARRY_WHOLLY)
+        if (attention_find(kind)->engine->carry != CARRY_WHOLLY)
             continue;
         ModelConfig config = small;
         config.attention = any ? (Choices){2, {before, kind}} : one_kind(kind);
@@ -197,10 +197,12 @@ TEST(unsupported_kinds_are_rejected_with_reason)
         Error error;
         config.attention = one_kind(kind);
         config.positions = POSITIONS_NONE;
-        ck_assert(support_check_config(&config, &error) == (row->carry == CARRY_WHOLLY));
-        if (row->carry != CARRY_WHOLLY)
+        ck_assert(support_check_config(&config, &error) ==
+                  (row->engine->carry == CARRY_WHOLLY));
+        if (row->engine->carry != CARRY_WHOLLY)
             support_check_error(&error, row->name,
-                                row->carry == CARRY_NEVER ? "no state that" : "without decay");
+                                row->engine->carry == CARRY_NEVER ? "no state that"
+                                                                  : "without decay");
         config.positions = POSITIONS_LEARNED;
         ck_assert(!support_check_config(&config, &error));
     }

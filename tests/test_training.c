@@ -282,7 +282,7 @@ TEST(a_resumed_run_is_bit_identical)
 TEST(a_resumed_run_restores_its_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
-        if (attention_find(kind)->carry != CARRY_WHOLLY)
+        if (attention_find(kind)->engine->carry != CARRY_WHOLLY)
             continue;
         const char *more = "epochs = 3\npos = none\ncarry-state = yes\n";
         check_resuming(kind, more, 3, 3, 0);
@@ -295,7 +295,7 @@ TEST(a_resumed_run_restores_its_carried_state)
 TEST(validation_does_not_change_the_carried_state)
 {
     for (size_t kind = 0; attention_find(kind); kind++) {
-        if (attention_find(kind)->carry != CARRY_WHOLLY)
+        if (attention_find(kind)->engine->carry != CARRY_WHOLLY)
             continue;
         Trainer a, b;
         const char *more = "epochs = 3\npos = sinusoidal\ncarry-state = yes\n";

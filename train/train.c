@@ -93,9 +93,10 @@ static void print_kind(const AttentionKind *kind, const Options *options)
                  {kind->encodes_positions, "--pos none"},
                  {kind->no_rotary && !kind->encodes_positions, "--pos learned"}};
     printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
-           kind->help, "", kind->cost,
-           kind->finite_state ? "state of fixed size" : "cache that grows with the text",
-           kind->carry == CARRY_WHOLLY ? "; --carry-state" : "");
+           kind->help, "", attention_cost(kind),
+           kind->engine->finite_state ? "state of fixed size"
+                                      : "cache that grows with the text",
+           kind->engine->carry == CARRY_WHOLLY ? "; --carry-state" : "");
     bool first = true;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].has) {

@@ -26,6 +26,22 @@ size_t attention_value_width(const LayerParts *parts, size_t dim)
     return share_of(parts->values, dim);
 }
 
+size_t attention_one(const AttentionHead *head)
+{
+    (void)head;
+    return 1;
+}
+
+size_t attention_one_per_feature(const AttentionHead *head)
+{
+    return head->width;
+}
+
+size_t attention_one_per_value(const AttentionHead *head)
+{
+    return head->value_width;
+}
+
 size_t attention_rank(const LowRank *low, const AttentionHead *head)
 {
     return low->rank ? low->rank(head) : 0;

@@ -103,7 +103,14 @@ typedef struct AttentionEngine {
      * starts at zero. Rows of data and rotary are that position's. */
     void (*step)(const AttentionData *data, const AttentionHead *head);
     const struct Recurrence *recurrence; /* of the chunkwise form */
+    bool finite_state;                   /* decoding takes constant memory and time per token */
+    AttentionCarry carry;
 } AttentionEngine;
+
+/* Counts and ranks that rows share: 1, the width of keys, and the width of values. */
+size_t attention_one(const AttentionHead *head);
+size_t attention_one_per_feature(const AttentionHead *head);
+size_t attention_one_per_value(const AttentionHead *head);
 
 /* A low rank: f(u W_low) W in place of u W, where all heads share the bottleneck u W_low.
  */
@@ -170,7 +177,7 @@ extern const LayerParts attention_common_parts;
 struct AttentionKind {
     const char *name, *help;
     const char *source;     /* authors, year, arXiv number; NULL: linnet's own */
-    const char *cost;       /* per token, such as "D^2" or "T D" */
+    const char *cost;       /* per token, such as "T D"; NULL: D^2 */
     const char *uses;       /* names of its own options, separated by blanks; or NULL */
     bool has_weights;       /* it has a weight per pair, which dropout can drop */
     bool normalised;        /* the weights of a position sum to 1 */
@@ -179,8 +186,6 @@ struct AttentionKind {
     bool no_rotary;         /* RoPE would break it */
     bool alternates;        /* the second of two heads sees what the first does not */
     bool encodes_positions; /* without position encodings: these are off by default */
-    bool finite_state;      /* decoding takes constant memory and time per token */
-    AttentionCarry carry;
     size_t (*copies)(const AttentionHead *head); /* of keys and values; NULL: 1 */
 
     size_t most_keys; /* the most that the width of queries and keys can be; 0: any */
@@ -215,6 +220,7 @@ extern const AttentionKind
 
 const AttentionKind *attention_find(size_t index); /* NULL after the last */
 const char *attention_name(size_t index);
+const char *attention_cost(const AttentionKind *kind);
 /* The idea that this kind and the following ones share; NULL: that of the kind before. */
 const char *attention_group(size_t index);
 

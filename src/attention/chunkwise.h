@@ -3,7 +3,8 @@
  *
  * chunkwise.c is the driver of all such kinds: it walks over the chunks, owns their memory and
  * that of the states, and decides what is saved. A Recurrence is the mathematics of one chunk;
- * the engine of a kind is CHUNKWISE_ENGINE(its Recurrence, its count of operations).
+ * the engine of a kind is CHUNKWISE_ENGINE(its Recurrence, its count of operations, its
+ * kind of state).
  *
  * Forward saves the state at the start of each span of chunks; a state known to be zero is not
  * saved. Backward goes from the last span to the first and recomputes the states inside a span,
@@ -124,11 +125,11 @@ void chunkwise_forward(const AttentionData *data, const AttentionHead *head);
 void chunkwise_backward(const AttentionData *data, const AttentionHead *head);
 void chunkwise_step(const AttentionData *data, const AttentionHead *head);
 
-#define CHUNKWISE_ENGINE(its_recurrence, its_flop)                                \
+#define CHUNKWISE_ENGINE(its_recurrence, its_flop, its_carry)                     \
     {                                                                             \
         .memory = chunkwise_memory, .forward = chunkwise_forward,                 \
         .backward = chunkwise_backward, .step = chunkwise_step, .flop = its_flop, \
-        .recurrence = &(its_recurrence)                                           \
+        .finite_state = true, .carry = its_carry, .recurrence = &(its_recurrence) \
     }
 
 /* Prefetches row i of the next chunk, where x (rows, D or Dv) is the first row of this one.

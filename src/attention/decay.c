@@ -640,6 +640,8 @@ static const Recurrence recurrence = {FUNCTIONS};
 static const Recurrence trapezoid_recurrence = {FUNCTIONS, .sums = 3};
 static const Recurrence product_recurrence = {FUNCTIONS, .expansion = &deltaproduct_expansion};
 
-const AttentionEngine decay_engine = CHUNKWISE_ENGINE(recurrence, flop);
-const AttentionEngine decay_trapezoid_engine = CHUNKWISE_ENGINE(trapezoid_recurrence, flop);
-const AttentionEngine decay_product_engine = CHUNKWISE_ENGINE(product_recurrence, product_flop);
+const AttentionEngine decay_engine = CHUNKWISE_ENGINE(recurrence, flop, CARRY_WHOLLY);
+const AttentionEngine decay_trapezoid_engine = CHUNKWISE_ENGINE(trapezoid_recurrence, flop,
+                                                                CARRY_WHOLLY);
+const AttentionEngine decay_product_engine = CHUNKWISE_ENGINE(product_recurrence, product_flop,
+                                                              CARRY_WHOLLY);

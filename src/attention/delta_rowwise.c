@@ -117,16 +117,6 @@ static size_t rates(const AttentionHead *head)
     return has_two(head) ? head->width + head->value_width : 1;
 }
 
-static size_t one_per_feature(const AttentionHead *head)
-{
-    return head->width;
-}
-
-static size_t width_of_values(const AttentionHead *head)
-{
-    return head->value_width;
-}
-
 /* Step sizes differ by feature. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
@@ -141,20 +131,19 @@ const AttentionKind attention_kda = {
     .name = "kda",
     .source = "Kimi team 2025, arXiv 2510.26692",
     .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
-    .cost = "D^2",
     .uses = "negative-eigenvalues",
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
     .encodes_positions = true,
-    .parts.convolution = true,
-    .parts.norm = true,
-    .parts.gate = true,
-    .gates = {.count = one_per_feature, {.rank = width_of_values}, start_gates},
+    .parts = {.convolution = true,
+              .norm = true,
+              .gate = true,
+              .keeps_lengths = true,
+              .out_gate = {GATE_SIGMOID, {.rank = attention_one_per_value}, .bias = true}},
+    .gates = {.count = attention_one_per_feature,
+              {.rank = attention_one_per_value},
+              start_gates},
     .rates = {.count = rates},
-    .param_count = timestep_param_count,
+    .param_count = attention_one,
     .start_params = timestep_start_params_from_one,
-    .parts.keeps_lengths = true,
-    .parts.out_gate = {GATE_SIGMOID, {.rank = width_of_values}, .bias = true},
     .form = 1,
     .changed = "its rates come from a layer of their own (since 0.2)",
     .engine = &rowwise_engine,
@@ -165,21 +154,20 @@ const AttentionKind attention_gdn2 = {
     .name = "gdn2",
     .source = "Hatamizadeh et al. 2026, arXiv 2605.22791",
     .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
-    .cost = "D^2",
     .uses = "negative-eigenvalues",
     .gates_values = true,
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
     .encodes_positions = true,
-    .parts.convolution = true,
-    .parts.norm = true,
-    .parts.gate = true,
-    .gates = {.count = one_per_feature, {.rank = width_of_values}, start_gates},
+    .parts = {.convolution = true,
+              .norm = true,
+              .gate = true,
+              .keeps_lengths = true,
+              .out_gate = {GATE_SIGMOID, {.rank = attention_one_per_value}, .bias = true}},
+    .gates = {.count = attention_one_per_feature,
+              {.rank = attention_one_per_value},
+              start_gates},
     .rates = {.count = rates},
-    .param_count = timestep_param_count,
+    .param_count = attention_one,
     .start_params = timestep_start_params_from_one,
-    .parts.keeps_lengths = true,
-    .parts.out_gate = {GATE_SIGMOID, {.rank = width_of_values}, .bias = true},
     .form = 1,
     .changed = "its rates come from a layer of their own (since 0.2)",
     .engine = &rowwise_engine,

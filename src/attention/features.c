@@ -47,7 +47,7 @@ static size_t features_of(const AttentionHead *head)
 static size_t leading_of(const AttentionHead *head)
 {
     const FeatureMap *map = map_of(head);
-    return map->near ? head->width : map->leading ? map->leading(head) : features_of(head);
+    return map->pair_weights ? head->width : features_of(head);
 }
 
 /* Per position: two products with half a chunk, one read and one write of the state. */
@@ -444,5 +444,6 @@ static void near_step(void *work)
 static const Recurrence recurrence = {FUNCTIONS, .step = step};
 static const Recurrence near_recurrence = {FUNCTIONS, .step_rows = CHUNK, .step = near_step};
 
-const AttentionEngine features_engine = CHUNKWISE_ENGINE(recurrence, flop);
-const AttentionEngine features_near_engine = CHUNKWISE_ENGINE(near_recurrence, flop);
+const AttentionEngine features_engine = CHUNKWISE_ENGINE(recurrence, flop, CARRY_DIVERGES);
+const AttentionEngine features_near_engine = CHUNKWISE_ENGINE(near_recurrence, flop,
+                                                              CARRY_NEVER);

@@ -35,13 +35,12 @@ typedef struct FeatureMap {
     real epsilon;                              /* added to denominators */
     double (*flop)(const AttentionHead *head); /* of the features, if they cost much */
 
-    /* For weights that are a function of the product of a few leading features: pairs inside a
+    /* For weights that are a function of the product of the D leading features: pairs inside a
      * chunk need no others. `pair_weights` turns a row of such products into weights and
      * returns their sum. `pair_weights_backward` recomputes them, and turns the gradient of the
      * weights, which lacks the denominator's share dn, into that of the products. NULL: the
      * weight is the product of all features. Both get the scale of the map; p and a
      * are (count). */
-    size_t (*leading)(const AttentionHead *head);
     real (*pair_weights)(real *p, size_t count, real scale);
     void (*pair_weights_backward)(real *p, real *a, real dn, size_t count, real scale);
     /* `pair_weights` takes products of q and k themselves; features serve only what precedes

@@ -37,15 +37,12 @@ const AttentionKind attention_retention = {
     .name = "retention",
     .source = "Sun et al. 2023, arXiv 2307.08621",
     .help = "RetNet retention: linear attention with a fixed decay per head",
-    .cost = "D^2",
-    .parts.gate = true,
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
-    .parts.norm = true,
-    .parts.keeps_lengths = true,
+    .parts = {.gate = true,
+              .norm = true,
+              .keeps_lengths = true,
+              .values = {.parts = 2, .of = 1}},
     .form = 1,
     .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
-    .parts.values = {.parts = 2, .of = 1},
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.constant = decay},
 };
@@ -73,14 +70,9 @@ const AttentionKind attention_gated = {
     .name = "gated",
     .source = "gla with one decay: Yang et al. 2023, arXiv 2312.06635",
     .help = "gated linear attention with one data-dependent decay per position",
-    .cost = "D^2",
     .encodes_positions = true,
-    .parts.gate = true,
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
-    .parts.norm = true,
+    .parts = {.gate = true, .norm = true, .keeps_lengths = true},
     .gates = {.count = decay_gates},
-    .parts.keeps_lengths = true,
     .form = 1,
     .changed = "it has no QK-norm any more (since 0.2)",
     .engine = &decay_engine,
@@ -113,11 +105,6 @@ static void gla_backward(const RowwiseRow *d, const AttentionData *data,
     }
 }
 
-static size_t gates_per_feature(const AttentionHead *head)
-{
-    return head->width;
-}
-
 static size_t sixteen(const AttentionHead *head)
 {
     (void)head;
@@ -128,17 +115,11 @@ const AttentionKind attention_gla = {
     .name = "gla",
     .source = "Yang et al. 2023, arXiv 2312.06635",
     .help = "GLA: gated linear attention with a data-dependent decay per feature",
-    .cost = "D^2",
-    .parts.gate = true,
-    .gates = {.count = gates_per_feature, .low = {.rank = sixteen}},
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
+    .parts = {.gate = true, .norm = true, .keeps_lengths = true, .keys = {.parts = 1, .of = 2}},
+    .gates = {.count = attention_one_per_feature, .low = {.rank = sixteen}},
     .encodes_positions = true,
-    .parts.norm = true,
-    .parts.keeps_lengths = true,
     .form = 1,
     .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
-    .parts.keys = {.parts = 1, .of = 2},
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
@@ -208,21 +189,18 @@ const AttentionKind attention_hgrn2 = {
     .name = "hgrn2",
     .source = "Qin et al. 2024, arXiv 2404.07904",
     .help = "HGRN2: gla with k = 1 - decay, whose lower bounds are learned",
-    .cost = "D^2",
     .no_rotary = true,
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
     .encodes_positions = true,
-    .parts.norm = true,
-    .parts.keeps_lengths = true,
-    .parts.plain_convolution = true,
+    .parts = {.norm = true,
+              .keeps_lengths = true,
+              .plain_convolution = true,
+              .norms_all_heads = true},
     .param_count = bounds,
     .start_params = start_bounds,
     .form = 1,
     .changed =
         "learned lower bounds of the decay, no QK-norm, no SiLU behind the convolution, and "
         "one norm of all heads (since 0.2)",
-    .parts.norms_all_heads = true,
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
 };

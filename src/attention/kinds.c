@@ -45,6 +45,11 @@ const char *attention_name(size_t index)
     return kind ? kind->name : NULL;
 }
 
+const char *attention_cost(const AttentionKind *kind)
+{
+    return kind->cost ? kind->cost : "D^2";
+}
+
 const char *attention_group(size_t index)
 {
     for (size_t group = 0; group < sizeof groups / sizeof *groups; group++)

@@ -252,11 +252,7 @@ static double flop(const AttentionHead *head)
 }
 
 /* Not normalised: the rows of F need not sum to 1. */
-static const AttentionEngine engine = {.memory = memory,
-                                       .flop = flop,
-                                       .forward = panel_forward,
-                                       .backward = panel_backward,
-                                       .step = step};
+static const AttentionEngine engine = PANEL_ENGINE(memory, flop, step);
 
 static const PanelKind panel = {
     .reach = reach, .prepare = prepare, .end_backward = end_backward};

@@ -338,6 +338,5 @@ const AttentionKind attention_nystrom = {
     .cost = "(segment + T / segment) D + T^3 / segment^4",
     .uses = "segment",
     .applies_rope = true,
-    .carry = CARRY_NEVER,
     .engine = &engine,
 };

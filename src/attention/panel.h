@@ -74,6 +74,14 @@ double panel_flop(const AttentionHead *head);
 void panel_forward(const AttentionData *data, const AttentionHead *head);
 void panel_backward(const AttentionData *data, const AttentionHead *head);
 
+/* The engine of a kind that adds something to panel_memory, panel_flop or panel_step, or not.
+ */
+#define PANEL_ENGINE(its_memory, its_flop, its_step)                      \
+    {                                                                     \
+        .memory = its_memory, .flop = its_flop, .forward = panel_forward, \
+        .backward = panel_backward, .step = its_step                      \
+    }
+
 /* Decoding keeps what can still be seen in a ring: position t is in row t modulo its size.
  * Kinds with entries write them here themselves, those of a block by the step of its last
  * position. */

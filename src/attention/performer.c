@@ -168,8 +168,6 @@ const AttentionKind attention_performer = {
     .start_params = start_params,
     .params_random = true,
     .normalised = true,
-    .finite_state = true,
-    .carry = CARRY_DIVERGES,
     .engine = &features_engine,
     .engine_options = &(const FeatureMap){.width = features_of,
                                           .forward = forward,

@@ -307,7 +307,6 @@ const AttentionKind attention_reformer = {
     .uses = "hashes buckets near",
     .normalised = true,
     .applies_rope = true,
-    .carry = CARRY_NEVER,
     .param_count = param_count,
     .start_params = start_params,
     .params_random = true,

@@ -484,4 +484,4 @@ static const Recurrence recurrence = {.chunk = CHUNK,
                                       .backward = backward,
                                       .step = step};
 
-const AttentionEngine rowwise_engine = CHUNKWISE_ENGINE(recurrence, flop);
+const AttentionEngine rowwise_engine = CHUNKWISE_ENGINE(recurrence, flop, CARRY_WHOLLY);

@@ -112,16 +112,6 @@ static void backward(const RowwiseRow *d, const AttentionData *data, const Atten
 
 /* --- sizes --- */
 
-static size_t one_per_feature(const AttentionHead *head)
-{
-    return head->width;
-}
-
-static size_t one_per_value(const AttentionHead *head)
-{
-    return head->value_width;
-}
-
 static size_t three_per_feature(const AttentionHead *head)
 {
     return 3 * head->width;
@@ -209,23 +199,20 @@ const AttentionKind attention_rwkv7 = {
     .name = "rwkv7",
     .source = "Peng et al. 2025, arXiv 2503.14456",
     .help = "RWKV-7: the delta rule with a decay per feature, and keys of its own for erasing",
-    .cost = "D^2",
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
     .encodes_positions = true,
-    .parts.norm = true,
-    .parts.gate = true,
-    .parts.token_shift = (const double[SHIFTS]){0.2, 0.7, 0.7, 0.9, 0.9, 0.2},
-    .gates = {.count = one_per_feature, {rank_of_rates, LOW_RANK_TANH}, start_decays},
-    .rates = {.count = one_per_feature, {.rank = rank_of_rates}, start_rates},
-    .parts.value_mix = {one_per_value, {.rank = rank_of_mix}, start_value_mix},
-    .parts.has_bonus = true,
-    .parts.group_norm = true,
-    .parts.norm_power = 0.7,
-    .parts.out_gate = {GATE_PLAIN, .low = {rank_of_out_gate, LOW_RANK_SIGMOID}},
+    .parts = {.norm = true,
+              .gate = true,
+              .token_shift = (const double[SHIFTS]){0.2, 0.7, 0.7, 0.9, 0.9, 0.2},
+              .value_mix = {attention_one_per_value, {.rank = rank_of_mix}, start_value_mix},
+              .has_bonus = true,
+              .group_norm = true,
+              .norm_power = 0.7,
+              .out_gate = {GATE_PLAIN, .low = {rank_of_out_gate, LOW_RANK_SIGMOID}},
+              .keeps_lengths = true},
+    .gates = {.count = attention_one_per_feature, {rank_of_rates, LOW_RANK_TANH}, start_decays},
+    .rates = {.count = attention_one_per_feature, {.rank = rank_of_rates}, start_rates},
     .param_count = three_per_feature,
     .start_params = start_params,
-    .parts.keeps_lengths = true,
     .form = 1,
     .changed = "it has the layer of its authors: token shift, low ranks, bonus, value mix and "
                "GroupNorm (since 0.2)",

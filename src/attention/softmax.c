@@ -23,11 +23,8 @@
 #include "src/attention/panel.h"
 #include "src/math/vector.h"
 
-static const AttentionEngine softmax_engine = {.memory = panel_memory,
-                                               .flop = panel_flop,
-                                               .forward = panel_forward,
-                                               .backward = panel_backward,
-                                               .step = panel_step};
+static const AttentionEngine softmax_engine = PANEL_ENGINE(panel_memory, panel_flop,
+                                                           panel_step);
 
 const AttentionKind attention_softmax = {
     .name = "softmax",
@@ -115,17 +112,7 @@ static void fox_step(const AttentionData *data, const AttentionHead *head)
     panel_step(data, head);
 }
 
-static size_t one_gate(const AttentionHead *head)
-{
-    (void)head;
-    return 1;
-}
-
-static const AttentionEngine fox_engine = {.memory = fox_memory,
-                                           .flop = panel_flop,
-                                           .forward = panel_forward,
-                                           .backward = panel_backward,
-                                           .step = fox_step};
+static const AttentionEngine fox_engine = PANEL_ENGINE(fox_memory, panel_flop, fox_step);
 
 const AttentionKind attention_fox = {
     .name = "fox",
@@ -135,7 +122,7 @@ const AttentionKind attention_fox = {
     .has_weights = true,
     .normalised = true,
     .encodes_positions = true,
-    .gates = {.count = one_gate},
+    .gates = {.count = attention_one},
     .form = 1,
     .changed = "in hybrids its layers have no RoPE (since 0.2)",
     .engine = &fox_engine,

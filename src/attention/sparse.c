@@ -105,7 +105,9 @@ static const AttentionEngine window_engine = {.memory = window_memory,
                                               .flop = panel_flop,
                                               .forward = panel_forward,
                                               .backward = panel_backward,
-                                              .step = panel_step};
+                                              .step = panel_step,
+                                              .finite_state = true,
+                                              .carry = CARRY_WHOLLY};
 
 const AttentionKind attention_window = {
     .name = "window",
@@ -115,8 +117,6 @@ const AttentionKind attention_window = {
     .uses = "window",
     .has_weights = true,
     .normalised = true,
-    .finite_state = true,
-    .carry = CARRY_WHOLLY,
     .engine = &window_engine,
     .engine_options = &(const PanelKind){.reach = window_reach, .prepare = window_prepare},
 };
@@ -336,11 +336,7 @@ static double fixed_flop(const AttentionHead *head)
     return mean_flop(panel_flop(&near), panel_flop(&far), head);
 }
 
-static const AttentionEngine fixed_engine = {.memory = fixed_memory,
-                                             .flop = fixed_flop,
-                                             .forward = panel_forward,
-                                             .backward = panel_backward,
-                                             .step = fixed_step};
+static const AttentionEngine fixed_engine = PANEL_ENGINE(fixed_memory, fixed_flop, fixed_step);
 
 const AttentionKind attention_fixed = {
     .name = "fixed",

@@ -33,11 +33,6 @@ static void end_row(real *y, size_t at, size_t features)
 
 /* --- first order --- */
 
-static size_t first_leading(const AttentionHead *head)
-{
-    return head->width;
-}
-
 static size_t first_features(const AttentionHead *head)
 {
     return padded(head->width + 1);
@@ -96,18 +91,14 @@ const AttentionKind attention_taylor = {
     .name = "taylor",
     .source = "Li et al. 2020, arXiv 2007.14902",
     .help = "first-order Taylor weights 1 + tau cos(q,k), almost uniform",
-    .cost = "D^2",
     .uses = "tau",
     .normalised = true,
-    .finite_state = true,
-    .carry = CARRY_DIVERGES,
     .engine = &features_engine,
     .engine_options = &(const FeatureMap){.width = first_features,
                                           .query = &first,
                                           .key = &first,
                                           .scale = slope_root,
                                           .epsilon = (real)1e-6,
-                                          .leading = first_leading,
                                           .pair_weights = first_weights,
                                           .pair_weights_backward = first_weights_backward},
 };
@@ -116,20 +107,10 @@ const AttentionKind attention_taylor = {
 
 enum { MOST = 16 }; /* d at most */
 
-static size_t second_leading(const AttentionHead *head)
-{
-    return head->width;
-}
-
 static size_t second_features(const AttentionHead *head)
 {
     size_t d = head->width;
     return padded(d + d * (d + 1) / 2 + 1);
-}
-
-static real quarter_scale(const AttentionHead *head)
-{
-    return 1 / (real)sqrt(sqrt((double)head->width));
 }
 
 #define LONGEST   ((real)6)
@@ -236,8 +217,6 @@ const AttentionKind attention_taylor2 = {
     .help = "second-order Taylor weights 1 + s + s^2/2 (Based), with 16 dimensions of q and k",
     .cost = "153 D",
     .normalised = true,
-    .finite_state = true,
-    .carry = CARRY_DIVERGES,
     .most_keys = MOST,
     .form = 1,
     .changed = "queries and keys have no idle dimensions beyond 16 (since 0.2)",
@@ -245,8 +224,7 @@ const AttentionKind attention_taylor2 = {
     .engine_options = &(const FeatureMap){.width = second_features,
                                           .query = &second,
                                           .key = &second,
-                                          .scale = quarter_scale,
-                                          .leading = second_leading,
+                                          .scale = feature_half_scale,
                                           .pair_weights = second_weights,
                                           .pair_weights_backward = second_weights_backward},
 };

@@ -15,13 +15,6 @@ static inline real timestep_bias(double share)
     return (real)log(expm1(1e-3 * pow(0.1 / 1e-3, share)));
 }
 
-/* For kinds whose only parameter is log A. */
-static inline size_t timestep_param_count(const AttentionHead *head)
-{
-    (void)head;
-    return 1;
-}
-
 static inline void timestep_start_params(real *params, const AttentionHead *head, RandomKey key)
 {
     params[0] = (real)log(16 * (1 - random_uniform(random_subkey(key, head->index), 0)));

@@ -142,7 +142,8 @@ START_TEST(every_case)
     const AttentionKind *kind;
     for (size_t k = 0; (kind = attention_find(k)); k++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-            if (shapes[s].carries && (!kind->finite_state || kind->carry == CARRY_NEVER))
+            if (shapes[s].carries &&
+                (!kind->engine->finite_state || kind->engine->carry == CARRY_NEVER))
                 continue;
             Case c = case_make(kind, (Variant){.length = shapes[s].length,
                                                .width = shapes[s].width,

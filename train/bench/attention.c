@@ -175,7 +175,7 @@ static void report(const Row *rows, double peak, const BenchOptions *options)
                   json_figure(row->backward.median * 1e3),
                   json_figure(row->forward.median / tokens * 1e9),
                   json_figure(row->utilisation), json_figure(ratio_to_softmax(rows, row)),
-                  json_figure(row->megabytes), json_string(row->kind->cost));
+                  json_figure(row->megabytes), json_string(attention_cost(row->kind)));
     }
     if (bench_is_for_people(options))
         printf("%zu heads of dimension D = %zu, length T = n, causal\n", options->model.heads,
