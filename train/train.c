@@ -314,7 +314,10 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
                  &error);
         checkpoint_close(checkpoint);
     } else {
-        go_on_if(trainer_start(trainer, &error), &error);
+        bool started = trainer_start(trainer, &error);
+        if (!started)
+            folder_discard(folder);
+        go_on_if(started, &error);
         init_close(init);
     }
     go_on_if(trainer_check_weights(trainer, &error), &error);

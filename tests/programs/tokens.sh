@@ -267,7 +267,7 @@ changing() {
     "$bin/train" $small --steps 100000000 --eval-every 0 --save-every 0 --log-every 1 \
         --stop-after 90s --run changed changing >out 2>err &
     child=$!
-    eventually [ -s changed/log.csv ]
+    eventually grep -q '^1,' changed/log.csv 2>/dev/null
     eval "$3"
     wait "$child"
     status=$?

@@ -109,7 +109,8 @@ check 'a removed run directory is made again' exits 143
 check 'the new run directory has the settings' same parts/settings.conf gone/settings.conf
 steps=$(recorded parts/last.safetensors step)
 # shellcheck disable=SC2086
-run "$bin/train" $endless --quiet --run straight --stop-after "$steps" text.txt
+run "$bin/train" $endless --quiet --run straight --stop-after "$((steps + 1))" text.txt
+resume parts --stop-after 1 # its first act is the validation that the signal may have broken off
 check 'the new run directory has the log' same_logs straight parts
 check 'the new run directory has the model' \
     same_numbers straight/last.safetensors parts/last.safetensors

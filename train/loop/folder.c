@@ -261,17 +261,17 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     return good;
 }
 
-/* Removes a directory that was just made, so that the same command can try again. */
-static void remove_new(const char *folder)
+void folder_discard(const RunFolder *folder)
 {
     static const char *const files[] = {RUN_SETTINGS, RUN_LOG};
     lock_release();
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char *path = file_join(folder, files[i]);
+    for (size_t i = 0; folder->path && i < sizeof files / sizeof *files; i++) {
+        char *path = file_join(folder->path, files[i]);
         unlink(path);
         free(path);
     }
-    rmdir(folder);
+    if (folder->path)
+        rmdir(folder->path);
 }
 
 bool folder_create(RunFolder *folder, const RunView *run, Error *error)
@@ -291,7 +291,7 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     bool good = lock_acquire(folder->path, error) && write_settings(run, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
     if (!good)
-        remove_new(folder->path);
+        folder_discard(folder);
     free(log);
     return good;
 }

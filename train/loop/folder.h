@@ -23,6 +23,9 @@ typedef struct RunFolder {
  * number. Writes the settings and starts the log. */
 bool folder_create(RunFolder *folder, const RunView *run, Error *error);
 
+/* Removes a directory that was just made, so that the same command can try again. */
+void folder_discard(const RunFolder *folder);
+
 /* Continues in the directory of a run loaded from a checkpoint; it must be locked already.
  * Removes temporary files of a killed session and moves log rows after the checkpoint's step
  * aside. *seconds becomes the time spent so far, from the log. */

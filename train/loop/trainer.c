@@ -206,7 +206,7 @@ bool trainer_start(Trainer *t, Error *error)
                              t->corpus.train.count);
     bool good = !t->init || adopt_weights(&t->model, t->init, t->init_ids, error);
     t->init = NULL;
-    return good;
+    return good && trainer_check_read(t, error); /* the bias was counted in the text */
 }
 
 /* --- the average of the weights --- */
