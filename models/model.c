@@ -203,6 +203,26 @@ void param_table_free(ParamTable *table)
     *table = (ParamTable){0};
 }
 
+size_t param_count(const ModelConfig *config)
+{
+    ParamTable table;
+    param_table_make(&table, config);
+    size_t count = table.parameters;
+    param_table_free(&table);
+    return count;
+}
+
+/* Each column of the MLP has the same number of parameters. */
+size_t param_match_ffn(const ModelConfig *config, size_t parameters)
+{
+    ModelConfig narrow = *config, wider = *config;
+    narrow.ffn = 1;
+    wider.ffn = 2;
+    size_t least = param_count(&narrow), column = param_count(&wider) - least;
+    return parameters + column <= least ? 0
+                                        : (parameters + column - least + column / 2) / column;
+}
+
 const ParamRow *param_table_find(const ParamTable *table, const char *name)
 {
     for (size_t i = 0; i < table->count; i++)

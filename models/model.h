@@ -97,6 +97,11 @@ static inline bool param_is_frozen(const ParamTable *table, size_t i)
 
 void param_table_make(ParamTable *table, const ModelConfig *config);
 void param_table_free(ParamTable *table);
+/* The trainable parameters of a model. */
+size_t param_count(const ModelConfig *config);
+/* The width of the MLP, config->ffn, with which they come nearest to a number; 0: they are more
+ * without an MLP. */
+size_t param_match_ffn(const ModelConfig *config, size_t parameters);
 const ParamRow *param_table_find(const ParamTable *table, const char *name);
 
 /* Points every field of *params into a buffer of table->total reals; params->h must have room

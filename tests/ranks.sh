@@ -139,12 +139,16 @@ told() { sed -n 's/: \(step [0-9]*: the .* is not finite, at [^;]*\);.*/\1/p' er
 }
 check 'a non-finite loss is reported once' [ "$(told)" = "${words:?}" ]
 
-# A series ends for all ranks with the first run that fails, and goes on for all without one.
+# After a run that fails, all ranks go on to the next one.
 # shellcheck disable=SC2086
-check 'a series ends with a run that fails' eval '! train_together 2 series-nan $explosive --shards 2 \
-    --seed 1,2 && [ -e series-nan/seed1 ] && [ ! -e series-nan/seed2 ]'
-train_together 2 series --batch 8 --steps 20 --seed 1,2
-check 'a series trains with ranks' [ -s series/seed2/best.safetensors ]
+check 'a grid goes on after a run that fails, and fails' eval '! train_together 2 grid-nan $explosive \
+    --shards 2 --seed 1,2 && [ -e grid-nan/seed1 ] && [ -e grid-nan/seed2 ]'
+train_together 2 grid --batch 8 --steps 20 --seed 1,2 --stop-after 8
+check 'a grid that is stopped ends for all ranks' [ ! -e grid/seed2 ]
+together 2 "$bin/train" --resume grid --quiet
+check 'a grid is resumed by all ranks' [ -s grid/seed2/best.safetensors ]
+together 2 "$bin/train" --resume grid --dry-run
+check 'all ranks measure its time' grep -q '^2 runs, about' out
 
 if mkdir disk 2>/dev/null && mount -t tmpfs -o size=900k tmpfs disk 2>/dev/null; then
     train_together 2 disk/full --batch 8 --steps 40

@@ -46,14 +46,15 @@ static void render_every_way(const ChartPoint *points, size_t count)
     static const size_t sizes[][2] = {
         {CHART_COLUMNS_LEAST, CHART_ROWS_LEAST}, {80, 24}, {200, 50}};
     const ChartPoint diagonal[] = {{0, 0}, {1, 1}};
-    for (size_t i = 0; i < 3 * 2 * 2 * 2; i++) {
-        const size_t *size = sizes[i / 8];
+    for (size_t i = 0; i < 3 * 2 * 2 * 2 * 2; i++) {
+        const size_t *size = sizes[i / 16];
         Chart chart = {.x_label = "step",
                        .y_label = "loss",
                        .columns = size[0],
                        .rows = size[1],
                        .utf8 = (i & 2) != 0,
-                       .colour = (i & 4) != 0};
+                       .colour = (i & 4) != 0,
+                       .logarithmic_x = (i & 8) != 0};
         chart_add(&chart, "it", points, count);
         if (i & 1)
             chart_add(&chart, "other", diagonal, 2);
@@ -153,6 +154,24 @@ TEST(an_ascii_chart_is_drawn_as_expected)
     chart_free(&chart);
 }
 
+/* Doublings of x are equally far apart; what has no logarithm is a gap. */
+TEST(x_may_be_logarithmic_on_a_terminal)
+{
+    const ChartPoint points[] = {{0, 7}, {1, 4}, {2, 3}, {4, 2}, {8, 1}, {-3, 9}};
+    Chart chart = {.x_label = "position",
+                   .y_label = "loss",
+                   .columns = 33,
+                   .rows = 12,
+                   .logarithmic_x = true};
+    chart_add(&chart, "run", points, COUNT(points));
+    char *text = render(&chart);
+    ck_assert_ptr_nonnull(strstr(text, "1         2         4         8\n"));
+    ck_assert_ptr_nonnull(strstr(text, "loss\n4+aa"));
+    ck_assert_ptr_null(strstr(text, "7+"));
+    free(text);
+    chart_free(&chart);
+}
+
 TEST(a_braille_chart_is_drawn_as_expected)
 {
     const ChartPoint points[] = {{0, 8}, {1, 4}, {2, 2}, {3, 1}};
@@ -224,4 +243,20 @@ TEST(a_diverged_run_is_clipped)
     free(text);
     chart_free(&chart);
     chart_free(&alone);
+}
+
+/* Learning rates a factor apart are as far from each other as the next; points between gaps are
+ * drawn alone. */
+TEST(a_logarithmic_x_axis_has_equal_steps_for_equal_factors)
+{
+    const ChartPoint points[] = {{0.01, 1}, {NAN, NAN}, {0.1, 1}, {NAN, NAN}, {1, 1}};
+    Chart chart = {
+        .x_label = "lr", .y_label = "loss", .columns = 35, .rows = 9, .logarithmic_x = true};
+    chart_add(&chart, NULL, points, 5);
+    char *text = render(&chart), *first = strchr(text, 'a'), *second = strchr(first + 1, 'a'),
+         *third = strchr(second + 1, 'a');
+    ck_assert(second - first > 5 && abs((int)(third - second) - (int)(second - first)) <= 1);
+    ck_assert_ptr_nonnull(strstr(text, " 0.1 "));
+    free(text);
+    chart_free(&chart);
 }

@@ -7,6 +7,8 @@
 #include "eval/show/palette.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 #include "tests/tests.h"
 
 #include <math.h>
@@ -66,24 +68,105 @@ TEST(a_sample_has_its_mean_and_deviation)
               isnan(none.high));
 }
 
-/* By hand: 1, 2, 3 against 2, 4, 6, 8. Variances 1 and 20/3, squared errors 1/3 and 5/3; 2^2 /
- * ((1/3)^2/2 + (5/3)^2/3) = 4.0755 degrees of freedom. */
-TEST(an_interval_agrees_with_welch_by_hand)
+/* Three kinds of three seeds each; the numbers were computed by hand from the formulas. */
+TEST(comparisons_with_a_control_agree_with_known_numbers)
 {
-    const Sample a = SAMPLE(1, 2, 3), b = SAMPLE(2, 4, 6, 8), one = SAMPLE(5),
-                 flat = SAMPLE(2, 2, 2);
-    Interval interval = student_difference(a, b, 0.05);
-    ck_assert_double_eq_tol(interval.freedom, 4 / (1.0 / 18 + 25.0 / 27), 1e-12);
-    double reach = student_quantile(0.05, interval.freedom) * sqrt(2);
-    ck_assert_double_eq_tol(interval.low, 3 - reach, 1e-12);
-    ck_assert_double_eq_tol(interval.high, 3 + reach, 1e-12);
-    ck_assert(isnan(student_difference(a, one, 0.05).low));
-    ck_assert(isnan(student_difference(flat, flat, 0.05).low));
-    ck_assert(isfinite(student_difference(flat, b, 0.05).low));
-    ck_assert_double_eq_tol(student_next_value(a, 0.05), 4.302652730 * sqrt(4.0 / 3), 1e-8);
-    ck_assert(isnan(student_next_value(one, 0.05)));
-    ck_assert_double_eq_tol(student_mean_reach(a, 0.05), 4.302652730 / sqrt(3), 1e-8);
+    const Sample of[] = {SAMPLE(4.320, 4.322, 4.320), SAMPLE(4.417, 4.423, 4.423),
+                         SAMPLE(4.333, 4.330, 4.353)};
+    const struct {
+        double mean, per_cent, t, p, holm;
+    } known[] = {{0.10033, 10.55, 16.34, 3.3e-6, 6.7e-6},
+                 {0.01800, 1.82, 2.93, 0.0262, 0.0262}};
+    const Pool pool = student_pool(of, COUNT(of));
+    const double error = 0.00614;
+    double p[COUNT(known)];
+    ck_assert_double_eq_tol(pool.deviation, 0.00752, 5e-6);
+    ck_assert_double_eq(pool.freedom, 6);
+    for (size_t i = 0; i < COUNT(known); i++) {
+        const Difference to = student_difference(of[0], of[i + 1], pool, 0.05);
+        const double reach = student_reach(pool, 3, 3, 0.05);
+        ck_assert_double_eq_tol(to.mean, known[i].mean, 5e-6);
+        ck_assert_double_eq_tol(100 * expm1(to.mean), known[i].per_cent, 0.005);
+        ck_assert_double_eq_tol(reach / student_quantile(0.05, 6), error, 5e-6);
+        ck_assert_double_eq_tol(to.mean / error, known[i].t, 0.02);
+        ck_assert_double_eq_tol(to.p / known[i].p, 1, 0.02);
+        ck_assert_double_eq_tol(to.high - to.low, 2 * reach, 1e-12);
+        p[i] = to.p;
+    }
+    student_holm(p, COUNT(known));
+    for (size_t i = 0; i < COUNT(known); i++)
+        ck_assert_double_eq_tol(p[i] / known[i].holm, 1, 0.02);
+}
+
+TEST(an_interval_needs_two_seeds_that_differ)
+{
+    const Sample two = SAMPLE(1, 2), one = SAMPLE(5), flat = SAMPLE(2, 2, 2);
+    const Pool pool = student_pool((const Sample[]){two, one, flat}, 3),
+               none = student_pool(&one, 1);
+    ck_assert_double_eq(pool.freedom, 3); /* none of a single seed */
+    ck_assert(isnan(none.deviation) && none.freedom == 0);
+    ck_assert(isnan(student_difference(two, one, pool, 0.05).p));
+    ck_assert(isnan(student_difference(one, two, pool, 0.05).low));
+    ck_assert(isnan(student_difference(flat, flat, student_pool(&flat, 1), 0.05).low));
+    ck_assert_double_eq(student_difference(flat, flat, pool, 0.05).p, 1);
+    ck_assert(isfinite(student_difference(flat, two, pool, 0.05).low));
+    ck_assert_double_eq_tol(student_mean_reach(SAMPLE(1, 2, 3), 0.05), 4.302652730 / sqrt(3),
+                            1e-8);
     ck_assert(isnan(student_mean_reach(one, 0.05)));
+}
+
+/* --- the paired bootstrap --- */
+
+enum { UNITS = 400 };
+
+/* Of many units with sizes of their own, the interval is that of the ratio estimator: the mean
+ * residual over the root of their number, and its quantile. */
+TEST(the_bootstrap_covers_what_the_normal_approximation_does)
+{
+    double differences[UNITS], sizes[UNITS], sum = 0, size = 0, squares = 0;
+    const RandomKey key = random_key(7, RANDOM_TEST, 0);
+    for (size_t i = 0; i < UNITS; i++) {
+        sizes[i] = (double)(5 + i % 30);
+        differences[i] = sizes[i] * (0.1 + 0.4 * random_normal(key, i));
+        sum += differences[i];
+        size += sizes[i];
+    }
+    double mean = sum / size;
+    for (size_t i = 0; i < UNITS; i++)
+        squares += pow(differences[i] - mean * sizes[i], 2);
+    double reach = 1.959964 * sqrt(squares) / size;
+    Bootstrap of = student_bootstrap(differences, sizes, UNITS, 0.05);
+    ck_assert_double_eq_tol(of.low, mean - reach, 0.06 * reach);
+    ck_assert_double_eq_tol(of.high, mean + reach, 0.06 * reach);
+    team_start(3);
+    Bootstrap again = student_bootstrap(differences, sizes, UNITS, 0.05);
+    team_stop();
+    ck_assert(again.low == of.low && again.high == of.high);
+    Bootstrap narrower = student_bootstrap(differences, sizes, UNITS, 0.5);
+    ck_assert(narrower.low > of.low && narrower.high < of.high);
+}
+
+TEST(a_bootstrap_of_equal_units_has_no_width)
+{
+    const double differences[] = {0.25, 0.5, 0.25}, sizes[] = {1, 2, 1};
+    Bootstrap of = student_bootstrap(differences, sizes, 3, 0.05);
+    ck_assert(of.low == 0.25 && of.high == 0.25);
+    of = student_bootstrap(differences, sizes, 1, 0.05);
+    ck_assert(isnan(of.low) && isnan(of.high));
+}
+
+TEST(holm_corrects_in_ascending_order)
+{
+    double p[] = {0.04, (double)NAN, 0.01, 0.03, 0.6, 0.02}, one[] = {0.3};
+    const double known[] = {0.09, (double)NAN, 0.05, 0.09, 0.6, 0.08};
+    student_holm(p, COUNT(p));
+    for (size_t i = 0; i < COUNT(p); i++)
+        if (i != 1)
+            ck_assert_double_eq_tol(p[i], known[i], 1e-12);
+    ck_assert(isnan(p[1]));
+    student_holm(one, 1);
+    student_holm(NULL, 0);
+    ck_assert_double_eq(one[0], 0.3);
 }
 
 /* --- groups --- */
@@ -95,7 +178,8 @@ static RunData make_run(const char *name, const char *attn, const char *seed)
                    .name = memory_copy_text(name),
                    .entropy_floor = NAN,
                    .best_val_loss = NAN,
-                   .best_accuracy = NAN};
+                   .best_accuracy = NAN,
+                   .tokens = NAN};
     const struct {
         const char *name, *value;
     } settings[] = {{"attn", attn}, {"save-every", seed}, {"corpus", "a.txt"}, {"seed", seed}};
@@ -223,6 +307,34 @@ TEST(a_group_is_named_after_what_its_runs_share)
         rundata_free(&runs[r]);
 }
 
+/* Words at both ends that all names share are not shown; numbers are not cut. */
+TEST(names_lose_what_all_share)
+{
+    static const char *const names[][3][2] = {
+        {{"grid-kda-lr1e-2-wide", "kda-lr1e-2"},
+         {"grid-kda-lr1e-3-wide", "kda-lr1e-3"},
+         {"grid-gla-lr1e-2-wide", "gla-lr1e-2"}},
+        {{"kda-lr1e-2", "lr1e-2"}, {"kda-lr1e-3", "lr1e-3"}, {"kda-lr3e-3", "lr3e-3"}},
+        {{"a-lr0.01", "lr0.01"}, {"a-lr0.03", "lr0.03"}, {"a-lr0.05", "lr0.05"}},
+        {{"softmax-ptb", "softmax"}, {"linear-ptb", "linear"}, {"soft-ptb", "soft"}},
+        {{"grid", "grid"}, {"grid-2", "grid-2"}, {"grid-3", "grid-3"}},
+        {{"a-b", "b"}, {"a-x-b", "x-b"}, {"a-y-b", "y-b"}},
+    };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        RunData runs[COUNT(names[0])];
+        for (size_t r = 0; r < COUNT(runs); r++)
+            runs[r] = make_run(names[i][r][0], names[i][r][0], "1");
+        RunGroup *groups = groups_make(runs, COUNT(runs), true);
+        for (size_t r = 0; r < COUNT(runs); r++) {
+            ck_assert_str_eq(groups[r].name, names[i][r][1]);
+            ck_assert_str_eq(groups[r].whole_name, names[i][r][0]);
+        }
+        groups_free(groups);
+        for (size_t r = 0; r < COUNT(runs); r++)
+            rundata_free(&runs[r]);
+    }
+}
+
 TEST(a_group_has_the_mean_curve_of_its_runs)
 {
     RunData runs[RUNS];
@@ -257,6 +369,30 @@ TEST(a_group_has_the_mean_curve_of_its_runs)
     free_runs(runs);
 }
 
+/* The control comes first, whatever it is called by; without one the order stays. */
+TEST(a_control_is_found_by_name_run_or_kind)
+{
+    static const char *const names[] = {"linear", "linear-2", "again", "nowhere"};
+    static const char *const kinds[] = {"linear", "linear", "softmax", "softmax"};
+    RunData runs[RUNS];
+    make_runs(runs);
+    for (size_t r = 0; r < RUNS; r++)
+        add_validation(&runs[r], 10, 4 + 0.1 * (double)r);
+    for (size_t i = 0; i < COUNT(names); i++) {
+        Comparison all = comparison_make(runs, RUNS, true, names[i]);
+        ck_assert_uint_eq(all.controls, i < 3);
+        ck_assert_str_eq(all.groups[0].runs[0]->attn, kinds[i]);
+        ck_assert_str_eq(all.sections[0].groups[0].name, all.groups[0].name);
+        ck_assert(isnan(all.groups[0].differences[GROUP_BEST].of.mean));
+        ck_assert_double_eq_tol(all.groups[1].differences[GROUP_BEST].of.mean,
+                                all.groups[1].losses[GROUP_BEST].mean -
+                                    all.groups[0].losses[GROUP_BEST].mean,
+                                1e-12);
+        comparison_free(&all);
+    }
+    free_runs(runs);
+}
+
 /* --- test losses --- */
 
 TEST(a_group_has_the_mean_test_loss_of_its_runs)
@@ -275,14 +411,15 @@ TEST(a_group_has_the_mean_test_loss_of_its_runs)
     ck_assert(groups[0].losses[GROUP_TEST].count == 3 && groups[0].losses[GROUP_TEST].low == 4);
     ck_assert(groups[1].losses[GROUP_TEST].count == 0 &&
               isnan(groups[1].losses[GROUP_TEST].mean));
-    ck_assert(isnan(groups_difference(&groups[0], &groups[1], GROUP_TEST).difference));
+    ck_assert(isnan(groups[1].differences[GROUP_TEST].of.mean));
     groups_free(groups);
     add_test(&runs[4], 6);
     groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
-    GroupDifference test = groups_difference(&groups[0], &groups[1], GROUP_TEST);
-    Interval interval = student_difference(SAMPLE(4, 4.5, 4.75), SAMPLE(4.25, 6), 0.05);
-    ck_assert(test.comparable && test.interval.low == interval.low);
+    const Sample control = SAMPLE(4, 4.5, 4.75), other = SAMPLE(4.25, 6);
+    const Pool pool = student_pool((const Sample[]){control, other}, 2);
+    ck_assert(groups[1].differences[GROUP_TEST].of.low ==
+              student_difference(control, other, pool, 0.05).low);
     groups_free(groups);
     runs[4].best_step = 7; /* later than the scored checkpoint */
     groups = groups_make(runs, RUNS, true);
@@ -303,10 +440,10 @@ TEST(runs_of_each_corpus_have_their_own_test_losses)
         runs[r].scores[0].text_crc = r;
     }
     runs[1].scores[0].stride = 4;
-    Comparison all = comparison_make(runs, FEW, true);
+    Comparison all = comparison_make(runs, FEW, true, NULL);
     for (size_t g = 0; g < FEW; g++)
         ck_assert_double_eq(all.groups[g].losses[GROUP_TEST].mean, 4 + (double)g);
-    ck_assert(!groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST).comparable);
+    ck_assert(isnan(all.groups[1].differences[GROUP_TEST].of.mean));
     char *text = sentences_test(&runs[1]);
     ck_assert_ptr_nonnull(strstr(text, "stride 4"));
     free(text);
@@ -358,20 +495,17 @@ TEST(differences_are_explained_in_words)
     add_validation(&runs[1], 10, 5);
     check_sentence(runs, RUNS, "One seed each: differences may be due to chance");
     add_validation(&runs[2], 10, 4.1);
-    check_sentence(runs, RUNS,
-                   "B (1 seed): +0.9500; one seed against 2: if both have the same "
-                   "standard deviation over seeds, a difference below 1.1004 is within");
+    check_sentence(
+        runs, RUNS,
+        "B (1 seed): +0.9500 (+158.57 %); no confidence interval, as B has one seed; "
+        "by the pooled standard deviation a difference below 1.1004 may be due to");
     add_validation(&runs[4], 10, 4);
-    check_sentence(runs, RUNS, ": no significant difference");
+    check_sentence(runs, RUNS, ": not told apart\n");
     add_validation(&runs[3], 10, 4.05);
     add_validation(&runs[4], 20, 4.99);
     runs[4].best_val_loss = 4.99;
     check_sentence(runs, RUNS, "Best validation loss against A (3 seeds):\n  B (2 seeds): ");
     check_sentence(runs, RUNS, ": worse\n");
-    free(runs[1].settings[2].value);
-    runs[1].settings[2].value = memory_copy_text("b.txt");
-    check_sentence(runs, 2, "One seed each");
-    check_sentence(runs, RUNS, "B (1 seed): another corpus");
     free_runs(runs);
 }
 
@@ -391,19 +525,63 @@ TEST(test_losses_are_compared_over_seeds_only)
     groups_choose_scales(runs, RUNS);
     groups = groups_make(runs, RUNS, true);
     char *with = sentences(groups, 1000);
-    Interval between = student_difference(groups[0].losses[GROUP_TEST],
-                                          groups[1].losses[GROUP_TEST], 0.05);
+    const GroupDifference *from = &groups[1].differences[GROUP_TEST];
     char *expected = text_format(
         "%sTest loss against A (3 seeds):\n"
-        "  B (2 seeds): %+.4f, 95 %% confidence interval %+.4f to %+.4f: "
-        "no significant difference\n",
-        without, 0.25 - 0.5 / 3, between.low, between.high);
+        "  B (2 seeds): %+.4f (%+.2f %%), 95 %% confidence interval %+.4f to %+.4f, "
+        "p %.2g (Holm %.2g): not told apart\n"
+        "  Standard deviation over seeds, pooled over all groups: %.4g (3 degrees of freedom). "
+        "Intervals cover seeds, not texts. Verdicts: p of Student's t below 0.05 after Holm's "
+        "correction for 1 comparison.\n",
+        without, 0.25 - 0.5 / 3, 100 * expm1(0.25 - 0.5 / 3), from->of.low, from->of.high,
+        from->of.p, from->of.p, from->pool.deviation);
     ck_assert_str_eq(with, expected);
     free(expected);
     free(with);
     free(without);
     groups_free(groups);
     check_sentence(runs, RUNS, "Test loss against A");
+    free_runs(runs);
+}
+
+/* --- fairness --- */
+
+/* Only what differs is named; what belongs to the kind, the seed and one per cent is not. */
+TEST(what_groups_differ_in_besides_the_kind_is_named)
+{
+    RunData runs[RUNS];
+    make_runs(runs);
+    for (size_t r = 0; r < RUNS; r++) {
+        runs[r].parameters = r == 1 || r == 4 ? 100900 : 100000;
+        arrput(runs[r].rows, ((RunLogRow){0}));
+        runs[r].tokens = 5000;
+        set_setting(&runs[r], "lr", "0.1");
+        set_setting(&runs[r], "pos", r == 1 || r == 4 ? "none" : "rotary");
+    }
+    RunGroup *groups = groups_make(runs, RUNS - 1, true);
+    ck_assert_ptr_null(sentences_unequal(groups, NULL));
+    groups_free(groups);
+    for (size_t r = 1; r < RUNS; r += 3) { /* linear */
+        runs[r].parameters = 101100;
+        runs[r].tokens = 40000;
+        set_setting(&runs[r], "lr", "0.3");
+        set_setting(&runs[r], "dropout", "0");
+    }
+    set_setting(&runs[0], "dropout", "0.2");
+    set_setting(&runs[2], RUN_MACHINE, "old");
+    set_setting(&runs[3], RUN_MACHINE, "new");
+    set_setting(&runs[0], RUN_MACHINE, "new");
+    groups = groups_make(runs, RUNS - 1, true);
+    char *text = sentences_unequal(groups, NULL), *besides = sentences_unequal(groups, "lr");
+    ck_assert_str_eq(text,
+                     "the groups differ in more than the model: tokens seen (softmax-seed1: "
+                     "5.00k, linear: 40k); parameters (softmax-seed1: 100k, linear: "
+                     "101k); recipe (lr 0.1, 0.3; dropout 0.2, 0); machine (machine new, "
+                     "old); --by lr compares each at its best learning rate");
+    ck_assert_ptr_nonnull(strstr(besides, "recipe (dropout 0.2, 0)"));
+    free(text);
+    free(besides);
+    groups_free(groups);
     free_runs(runs);
 }
 
@@ -448,37 +626,44 @@ TEST(the_markdown_table_has_intervals)
         add_test(&runs[r], loss + log(2));
         runs[r].peak_mb = NAN;
         runs[r].parameters = 1680000;
+        runs[r].tokens = 64000;
         runs[r].tokens_per_second = 12900;
         runs[r].seconds = 3661;
     }
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation ppl | validation ppl vs. first | tokens/s "
-        "| time |\n|---|---|---:|---:|---:|---:|---:|---:|\n"
-        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | - | 12.9k | 1:01:01 |\n"
-        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | 12.9k | 1:01:01 "
-        "|\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | -39.3 % | 12.9k | 1:01:01 "
+        "| run | attn | params | tokens | seeds | validation ppl | validation ppl vs. first | "
+        "verdict | "
+        "tokens/s | time |\n|---|---|---:|---:|---:|---:|---:|---|---:|---:|\n"
+        "| A | softmax | 1.68M | 64k | 2 | 100.00 ± 1.01 | - | - | 12.9k | 1:01:01 |\n"
+        "| B | linear | 1.68M | 64k | 2 | 110.00 ± 1.11 | +10.0 % (+9.5 to +10.5) | worse | "
+        "12.9k | "
+        "1:01:01 |\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | 64k | - | 60.65 | -39.3 % | - | 12.9k | "
+        "1:01:01 "
         "|\n");
     arrpop(runs[2].scores); /* so that the second group has no score */
     runs[2].peak_mb = 75;
     groups_choose_scales(runs, COUNT);
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | seeds | validation ppl | test ppl | test ppl vs. first | "
+        "| run | attn | params | tokens | seeds | validation ppl | test ppl | test ppl vs. "
+        "first | "
         "tokens/s "
-        "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
-        "| A | softmax | 1.68M | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | 1:01:01 | - "
+        "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
+        "| A | softmax | 1.68M | 64k | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | "
+        "1:01:01 | - "
         "|\n"
-        "| B | linear | 1.68M | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | - | 60.65 | 121.31 | -39.3 % | 12.9k | 1:01:01 | "
+        "| B | linear | 1.68M | 64k | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | 64k | - | 60.65 | 121.31 | -39.3 % | 12.9k | "
+        "1:01:01 | "
         "- "
         "|\n");
     runs[0].test = NULL;
     check_markdown(runs, 1,
-                   "| run | attn | params | validation ppl | tokens/s | time |\n"
-                   "|---|---|---:|---:|---:|---:|\n"
-                   "| A | softmax | 1.68M | 99.92 | 12.9k | 1:01:01 |\n");
+                   "| run | attn | params | tokens | validation ppl | tokens/s | time |\n"
+                   "|---|---|---:|---:|---:|---:|---:|\n"
+                   "| A | softmax | 1.68M | 64k | 99.92 | 12.9k | 1:01:01 |\n");
     for (size_t r = 0; r < COUNT; r++)
         rundata_free(&runs[r]);
 }
@@ -495,13 +680,13 @@ TEST(the_markdown_table_compares_comparable_losses_only)
     const char *const names[] = {"A", "B"};
     char *text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "vs. first"));
-    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | - | diverged | "));
     free(text);
     add_test(&runs[0], 4);
     groups_choose_scales(runs, 2);
     text = markdown_of(runs, 2, names);
     ck_assert_ptr_null(strstr(text, "vs. first"));
-    ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | 54.60 | 54.60 | "));
+    ck_assert_ptr_nonnull(strstr(text, "| A | softmax | - | - | 54.60 | 54.60 | "));
     free(text);
     free_runs(runs);
 }
@@ -525,7 +710,7 @@ TEST(the_markdown_table_escapes_names)
     for (size_t i = 0; i < COUNT(known); i++) {
         RunData run = make_run("a", known[i].name, "1");
         char *text = markdown_of(&run, 1, &known[i].name);
-        char *expected = text_format("\n| %s | %s | - | ", known[i].expected,
+        char *expected = text_format("\n| %s | %s | - | - | ", known[i].expected,
                                      known[i].expected);
         ck_assert_msg(strstr(text, expected) != NULL, "%s", text);
         free(expected);
@@ -558,7 +743,7 @@ TEST(a_diverged_run_is_never_the_best)
     groups_free(seeds);
     const char *const names[] = {"A", "B", "C", "D", "E", "F"};
     char *text = markdown_of(runs, 2, names);
-    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | diverged | "));
+    ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | - | diverged | "));
     free(text);
     check_sentence(runs, RUNS, "B (1 seed): diverged\n");
     Table page = results_for_page(groups, true);
@@ -571,6 +756,51 @@ TEST(a_diverged_run_is_never_the_best)
     chart_free(&chart);
     groups_free(groups);
     free_runs(runs);
+}
+
+/* --- the forest plot --- */
+
+/* Kinds of one idea are neighbours, sorted by the estimate; the control stands at 0. */
+TEST(a_forest_plot_is_grouped_and_sorted)
+{
+    static const struct {
+        const char *kind, *heading;
+        double loss;
+        bool filled;
+    } known[] = {{"softmax", "Softmax over the whole past", 4, false},
+                 {"linear", "Linear attention", 4.001, false},
+                 {"relu", NULL, 4.2, true},
+                 {"kda", "Delta rule", 3.8, true},
+                 {"delta", NULL, 3.9, true},
+                 {"mixed", "Mixed or other kinds", 4.1, true}};
+    static const size_t given[] = {3, 4, 2, 1, 5, 0};
+    enum { KINDS = COUNT(known), SEEDS = 2 };
+    RunData runs[KINDS * SEEDS];
+    for (size_t i = 0; i < COUNT(runs); i++) {
+        const char *kind = known[given[i / SEEDS]].kind;
+        char *name = text_format("%s-%zu", kind, i % SEEDS + 1);
+        runs[i] = make_run(name, kind, i % SEEDS ? "2" : "1");
+        add_validation(&runs[i], 10,
+                       known[given[i / SEEDS]].loss + (i % SEEDS ? 0.001 : -0.001));
+        free(name);
+    }
+    Comparison all = comparison_make(runs, COUNT(runs), true, "softmax");
+    Forest forest = runchart_forest(all.groups);
+    ck_assert_uint_eq(arrlenu(forest.marks), KINDS);
+    for (size_t r = 0; r < KINDS; r++) {
+        const ForestMark *mark = &forest.marks[r];
+        ck_assert_str_eq(table_cell(&forest.table, r, 0)->text, known[r].kind);
+        ck_assert(!mark->heading == !known[r].heading);
+        ck_assert(!mark->heading || strcmp(mark->heading, known[r].heading) == 0);
+        ck_assert_double_eq_tol(mark->estimate, 100 * expm1(known[r].loss - 4), 1e-9);
+        ck_assert(mark->filled == known[r].filled);
+        ck_assert(r == 0 ? isnan(mark->low) : mark->low < mark->estimate);
+    }
+    ck_assert_str_eq(forest.x_label, "validation perplexity vs. softmax, %");
+    forest_free(&forest);
+    comparison_free(&all);
+    for (size_t i = 0; i < COUNT(runs); i++)
+        rundata_free(&runs[i]);
 }
 
 /* --- bits per byte --- */
@@ -600,16 +830,16 @@ TEST(runs_with_other_tokens_compare_in_bits_per_byte)
 {
     RunData runs[RUNS];
     make_words_and_bytes(runs);
-    Comparison all = comparison_make(runs, RUNS, true);
+    Comparison all = comparison_make(runs, RUNS, true, NULL);
     ck_assert(runs[0].scale == 0 && runs[RUNS - 1].scale == 0 && runs[0].by_bits);
     ck_assert_uint_eq(groups_measure(all.groups), GROUP_BITS);
-    GroupDifference best = groups_difference(&all.groups[0], &all.groups[1], GROUP_BEST),
-                    bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_BITS);
-    ck_assert(!best.comparable && bits.comparable);
-    ck_assert_double_eq_tol(bits.difference, -0.25, 0.01);
-    ck_assert(bits.interval.low < bits.difference && bits.interval.high < 0);
-    bits = groups_difference(&all.groups[0], &all.groups[1], GROUP_TEST_BITS);
-    ck_assert(bits.comparable && bits.interval.high < 0);
+    const GroupDifference *from = all.groups[1].differences;
+    ck_assert(isnan(from[GROUP_BEST].of.mean));
+    ck_assert_double_eq_tol(from[GROUP_BITS].of.mean, -0.25, 0.01);
+    ck_assert(from[GROUP_BITS].of.low < from[GROUP_BITS].of.mean &&
+              from[GROUP_BITS].of.high < 0);
+    ck_assert_double_eq_tol(group_per_cent(&from[GROUP_BITS], -0.25, GROUP_BITS), -25, 0.2);
+    ck_assert(from[GROUP_TEST_BITS].of.high < 0);
     ck_assert_double_eq_tol(all.groups[0].losses[GROUP_TEST_BITS].mean, 1, 0.01);
     ck_assert_double_eq_tol(all.groups[1].losses[GROUP_TEST_BITS].mean, 0.75, 0.01);
     ck_assert(isnan(group_epoch_to_reach(&all.groups[0], 0.9)));
@@ -704,7 +934,7 @@ TEST(notes_name_unknown_words_and_parts)
         runs[r].part_tokens = 20;
         runs[r].valid_tokens = 50;
     }
-    Comparison all = comparison_make(runs, RUNS, true);
+    Comparison all = comparison_make(runs, RUNS, true, NULL);
     char *bits = sentences_bits(all.groups), *part = sentences_part(all.groups);
     ck_assert_ptr_nonnull(strstr(bits, "where tokens are unknown: linear (12 %)."));
     ck_assert_ptr_null(part); /* the best losses are of the whole text */
@@ -714,8 +944,8 @@ TEST(notes_name_unknown_words_and_parts)
     ck_assert_ptr_nonnull(strstr(part, "20 of 50 tokens"));
     free(part);
     Table table = results_for_terminal(all.groups, NULL);
-    ck_assert_ptr_nonnull(strchr(table_cell(&table, 1, 4)->text, '~'));
-    ck_assert_ptr_null(strchr(table_cell(&table, 0, 4)->text, '~'));
+    ck_assert_ptr_nonnull(strchr(table_cell(&table, 1, 5)->text, '~'));
+    ck_assert_ptr_null(strchr(table_cell(&table, 0, 5)->text, '~'));
     table_free(&table);
     runs[0].best_is_part = true;
     runs[0].part_tokens = 10;

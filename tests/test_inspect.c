@@ -179,16 +179,22 @@ typedef struct Look {
     Inspection inspection;
 } Look;
 
-static void look_make(Look *look, const char *kind, const InspectionOptions *options)
+static void look_make_at(Look *look, const char *kind, size_t positions,
+                         const InspectionOptions *options)
 {
     size_t index = 0;
     while (strcmp(attention_name(index), kind) != 0)
         index++;
-    rig_make(&look->rig, config_of(index, POSITIONS_LEARNED));
+    rig_make(&look->rig, config_of(index, positions));
     look->vocabulary = vocabulary_of(TOKENIZER_WORD, words, 0, 1);
     ck_assert_uint_eq(look->vocabulary.count, WORDS);
     inspection_make(&look->inspection, &look->rig.small.model, &look->vocabulary,
                     look->rig.tokens, LENGTH, options);
+}
+
+static void look_make(Look *look, const char *kind, const InspectionOptions *options)
+{
+    look_make_at(look, kind, POSITIONS_LEARNED, options);
 }
 
 static void look_free(Look *look)
@@ -313,17 +319,52 @@ TEST(texts_are_cut_at_the_context_length)
     look_free(&look);
 }
 
+static const char *why_negative(const char *kind, size_t positions)
+{
+    Look look;
+    const char *why = NULL;
+    look_make_at(&look, kind, positions, &everything);
+    for (size_t i = 0; i < look.inspection.head_count && !why; i++)
+        why = inspection_why_negative(&look.inspection, &look.inspection.heads[i]);
+    look_free(&look);
+    return why;
+}
+
+TEST(negative_weights_have_a_reason)
+{
+    static const char *const positive[] = {"softmax", "linear", "relu", "taylor2", "window"};
+    for (size_t i = 0; i < COUNT(positive); i++)
+        ck_assert_ptr_null(why_negative(positive[i], POSITIONS_LEARNED));
+    ck_assert_ptr_null(why_negative("softmax", POSITIONS_ROTARY));
+    ck_assert_ptr_nonnull(
+        strstr(why_negative("linear", POSITIONS_ROTARY), "RoPE rotates them"));
+    ck_assert_ptr_nonnull(
+        strstr(why_negative("delta", POSITIONS_LEARNED), "a delta rule also"));
+    ck_assert_ptr_nonnull(strstr(why_negative("nystrom", POSITIONS_LEARNED), "compressed"));
+}
+
 /* --- views --- */
+
+static const char rude[] = "</title><script>";
+static const char *const names[] = {rude, "other\x1b[31m"};
+
+static Inspections alone(const Inspection *inspection)
+{
+    return (Inspections){names, inspection, 1};
+}
 
 static void print_text(FILE *out, const void *content)
 {
-    const Inspection *inspection = content;
+    const Inspections *all = content;
     for (int utf8 = 0; utf8 < 2; utf8++) {
         TextShape shape = {80, utf8 == 1};
-        inspect_print_predictions(out, inspection, shape);
-        inspect_print_heads(out, inspection, shape);
-        for (size_t i = 0; i < inspection->head_count; i++)
-            inspect_print_picture(out, inspection, &inspection->heads[i], shape);
+        inspect_print_predictions(out, all, shape);
+        for (size_t m = 0; m < all->count; m++) {
+            const Inspection *inspection = &all->each[m];
+            inspect_print_heads(out, inspection, shape);
+            for (size_t i = 0; i < inspection->head_count; i++)
+                inspect_print_picture(out, inspection, &inspection->heads[i], shape);
+        }
     }
 }
 
@@ -360,9 +401,9 @@ TEST(control_characters_and_markup_are_escaped)
 {
     Look look;
     look_make(&look, "gated-delta", &everything);
-    InspectPage page = {"</title><script>", &look.inspection};
-    char *documents[] = {view_of(inspect_print_page, &page),
-                         view_of(heatmap_print_document, &look.inspection)};
+    Inspections all = alone(&look.inspection);
+    char *documents[] = {view_of(inspect_print_page, &all),
+                         view_of(heatmap_print_document, &all)};
     for (size_t d = 0; d < 2; d++) {
         ck_assert_ptr_null(strstr(documents[d], "<script"));
         ck_assert_ptr_null(strstr(documents[d], "\xef\xbf\xbe"));
@@ -374,8 +415,60 @@ TEST(control_characters_and_markup_are_escaped)
         ck_assert_uint_eq(count_of(documents[d], "class=\"map\""), LAYERS * HEADS);
         free(documents[d]);
     }
-    free(view_of(print_text, &look.inspection));
+    free(view_of(print_text, &all));
     look_free(&look);
+}
+
+/* Two models with as many tokens: one table of predictions, maps in pairs, each with its name.
+ */
+TEST(two_models_stand_side_by_side)
+{
+    Look looks[2];
+    look_make(&looks[0], "softmax", &everything);
+    look_make_at(&looks[1], "linear", POSITIONS_ROTARY, &everything);
+    Inspection each[] = {looks[0].inspection, looks[1].inspection};
+    each[0].label = names[0];
+    each[1].label = names[1];
+    const Inspections all = {names, each, 2};
+    char *page = view_of(inspect_print_page, &all);
+    ck_assert_ptr_null(strstr(page, "<script"));
+    ck_assert_ptr_nonnull(strstr(page, "<h1>&lt;/title&gt;&lt;script&gt; and other"));
+    ck_assert_uint_eq(count_of(page, "class=\"map\""), 2 * LAYERS * HEADS);
+    ck_assert_uint_eq(count_of(page, "class=\"pair\""), LAYERS * HEADS);
+    ck_assert_uint_eq(count_of(page, "class=\"tokens"), 1);
+    ck_assert_uint_eq(count_of(page, "class=\"why\""), 1);
+    const char *left = strstr(page, "id=\"m1l2h1\""), *right = strstr(page, "id=\"m2l2h1\"");
+    ck_assert(left && right && right > left && !strstr(left, "id=\"m2l1h2\""));
+    char *picture = view_of(heatmap_print_document, &all);
+    ck_assert_uint_eq(count_of(picture, "class=\"map\""), 2 * LAYERS * HEADS);
+    char *text = view_of(print_text, &all);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_msg(text_columns(line) <= 80, "'%s'", line);
+    free(page);
+    free(picture);
+    free(text);
+    look_free(&looks[0]);
+    look_free(&looks[1]);
+}
+
+/* Squares of few tokens are wider; a line of text, 13 high, fits into those of many. */
+TEST(maps_are_large_enough_to_read)
+{
+    for (size_t shown = 9; shown <= LENGTH; shown += LENGTH - 9) {
+        const InspectionOptions options = {.shown = shown, .guesses = 1};
+        Look look;
+        look_make(&look, "softmax", &options);
+        size_t columns = look.inspection.columns, cell = shown == 9 ? 26 : 14;
+        ck_assert_uint_ge(heatmap_width(&look.inspection), columns * cell);
+        Inspections all = alone(&look.inspection);
+        char *page = view_of(inspect_print_page, &all),
+             *width = text_format("--map:%zupx", heatmap_width(&look.inspection));
+        ck_assert_ptr_nonnull(strstr(page, width));
+        ck_assert_ptr_nonnull(strstr(page, shown == 9 ? "h26v26h-26z" : "h14v14h-14z"));
+        free(width);
+        free(page);
+        look_free(&look);
+    }
 }
 
 /* A picture has a row for each token, and only the last columns if not all fit. */
@@ -383,7 +476,8 @@ TEST(tables_and_pictures_fit_the_screen)
 {
     Look look;
     look_make(&look, "delta", &everything);
-    char *text = view_of(print_text, &look.inspection);
+    const Inspections all = alone(&look.inspection);
+    char *text = view_of(print_text, &all);
     ck_assert_ptr_null(strstr(text, "no room"));
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         ck_assert_msg(text_columns(line) <= 80, "'%s'", line);
@@ -407,7 +501,8 @@ TEST(the_json_is_complete)
     const InspectionOptions few = {.shown = 5, .guesses = 2};
     Look look;
     look_make(&look, "delta", &few);
-    char *text = view_of(print_json, &look.inspection);
+    const Inspections all = alone(&look.inspection);
+    char *text = view_of(print_json, &all);
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(root != NULL, "%s", error.text);

@@ -421,3 +421,24 @@ TEST(model_overfits_one_batch)
         rig_free(&rig);
     }
 }
+
+/* The width that a search over all widths would find. */
+TEST(the_width_of_the_mlp_makes_parameters_equal)
+{
+    for (size_t kind = 0; attention_find(kind); kind++)
+        for (size_t activation = 0; activation_find(activation); activation++) {
+            ModelConfig config = rig_tiny;
+            config.attention = one_kind(kind);
+            config.activation = activation;
+            config.vocabulary = 500;
+            for (size_t ffn = 1; ffn < 40; ffn += 13) {
+                config.ffn = ffn;
+                size_t exact = param_count(&config);
+                ck_assert_uint_eq(param_match_ffn(&config, exact), ffn);
+                ck_assert_uint_eq(param_match_ffn(&config, exact + 1), ffn);
+                ck_assert_uint_eq(param_match_ffn(&config, exact - 1), ffn);
+            }
+            config.ffn = 1;
+            ck_assert_uint_eq(param_match_ffn(&config, 1), 0);
+        }
+}

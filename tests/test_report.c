@@ -98,7 +98,7 @@ static char *page_of(const char *name, char *setting, char *value)
                    .tokens_per_second = (double)NAN,
                    .peak_mb = (double)NAN};
     char *path = scratch_path("page.html"), *page;
-    Comparison all = comparison_make(&run, 1, true);
+    Comparison all = comparison_make(&run, 1, true, NULL);
     Error error;
     size_t size;
     ck_assert_msg(report_write(path, &all, &error), "%s", error.text);

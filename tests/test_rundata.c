@@ -1,6 +1,8 @@
 /* Reading a run directory, which may be hostile. */
 #include "eval/compare/compare.h"
+#include "eval/runs/gridfile.h"
 #include "eval/runs/rundata.h"
+#include "src/base/containers.h"
 #include "src/base/text.h"
 #include "tests/runlogs.h"
 #include "tests/scratch.h"
@@ -146,4 +148,47 @@ TEST(other_directories_are_refused_with_a_reason)
     check_no_run(scratch_folder(), "settings.conf:2: 'foo'");
     scratch_put_bytes(RUN_SETTINGS, "a\0", 2);
     check_no_run(scratch_folder(), "zero bytes");
+}
+
+/* --- grids --- */
+
+TEST(the_file_of_a_grid_names_its_runs_and_its_command)
+{
+    char **texts;
+    ck_assert_ptr_null(gridfile_find(scratch_folder()));
+    char *path = scratch_put(GRID_FILE, "{\"command\": [\"train\", \"--seed=1,2\"], \"runs\": "
+                                        "[{\"run\": \"seed1\"}, {\"run\": \"seed2\"}]}");
+    char *found = gridfile_find(scratch_folder()), *itself = gridfile_find(path);
+    ck_assert_str_eq(found, path);
+    ck_assert_str_eq(itself, path);
+    ck_assert(gridfile_command(path, &texts, &error));
+    ck_assert_uint_eq(arrlenu(texts), 2);
+    ck_assert_str_eq(texts[1], "--seed=1,2");
+    text_lines_free(texts);
+    ck_assert(gridfile_runs(path, &texts, &error));
+    ck_assert_uint_eq(arrlenu(texts), 2);
+    char *second = scratch_path("seed2");
+    ck_assert_str_eq(texts[1], second);
+    text_lines_free(texts);
+    free(found);
+    free(itself);
+}
+
+TEST(damaged_files_of_grids_are_refused)
+{
+    static const char *const damaged[] = {"",
+                                          "[]",
+                                          "{",
+                                          "{\"runs\": 1}",
+                                          "{\"runs\": [1]}",
+                                          "{\"runs\": [{\"run\": null}]}",
+                                          "{\"runs\": [{\"run\": \"a\"}, {}]}",
+                                          "{\"runs\": [{\"run\": \"\xff\"}]}"};
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        char **texts, *path = scratch_put(GRID_FILE, damaged[i]);
+        ck_assert_msg(!gridfile_runs(path, &texts, &error), "%s", damaged[i]);
+        ck_assert_ptr_null(texts);
+        ck_assert_ptr_nonnull(strstr(error.text, "not the description of a grid"));
+        ck_assert(!gridfile_command(path, &texts, &error));
+    }
 }

@@ -1,5 +1,6 @@
 /* Temperature, neural cache, dynamic evaluation and averages of models, each against a slow and
  * simple implementation, and the rows that they all use. */
+#include "eval/score/breakdown.h"
 #include "eval/score/soften.h"
 #include "eval/score/ways.h"
 #include "models/generator.h"
@@ -9,6 +10,7 @@
 #include "src/base/file.h"
 #include "tests/scratch.h"
 #include "tests/tests.h"
+#include "tests/vocabularies.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -666,6 +668,97 @@ TEST(an_average_is_one_of_probabilities)
     ensemble_free(&ensemble);
     check_file(&softener, path, probabilities);
     softener_free(&softener);
+}
+
+/* --- parts of a text --- */
+
+/* The loss of every token, in the order of the text. */
+typedef struct Record {
+    double losses[TEXT];
+    size_t next;
+} Record;
+
+static void record(void *context, Pass *pass)
+{
+    Record *kept = context;
+    for (size_t n = 0; n < pass->scored.count; n++)
+        kept->losses[kept->next++] = (double)pass->scored.losses[n];
+}
+
+/* Lets two models read the text; the scorers of the rigs differ in their batches. */
+static Breakdown break_down(const Corpus *corpus, size_t window, Record records[2])
+{
+    const ScoredText scored = {corpus, &text};
+    Breakdown breakdown;
+    breakdown_make(&breakdown, &scored, 2, window);
+    for (size_t run = 0; run < 2; run++) {
+        ModelConfig config = small;
+        config.layers = 1 + run;
+        Rig rig;
+        rig_make(&rig, config, WINDOW, 1 + 2 * run);
+        records[run] = (Record){.next = 0};
+        const ScoreListener listeners[] = {{record, &records[run]},
+                                           breakdown_listener(&breakdown)};
+        scorer_score(&rig.scorer, &text, listeners, COUNT(listeners));
+        rig_free(&rig);
+    }
+    ck_assert_uint_eq(breakdown.run, 2);
+    return breakdown;
+}
+
+/* Token 10 of these is a line end. */
+static Corpus corpus_of_bytes(void)
+{
+    return (Corpus){.vocabulary = vocabulary_of(TOKENIZER_BYTE, "a\n", 0, 1)};
+}
+
+TEST(losses_by_position_are_those_of_the_positions)
+{
+    static const size_t ranges[WINDOW] = {0, 1, 1, 2, 2, 2, 2};
+    Corpus corpus = corpus_of_bytes();
+    Record records[2];
+    Breakdown breakdown = break_down(&corpus, WINDOW, records);
+    for (size_t run = 0; run < 2; run++) {
+        PositionLosses slow = {.window = WINDOW};
+        for (size_t i = 0; i < TEXT; i++) {
+            slow.nats[ranges[i % WINDOW]] += records[run].losses[i];
+            slow.tokens[ranges[i % WINDOW]]++;
+        }
+        for (size_t range = 0; range < POSITION_RANGES; range++) {
+            check_near(breakdown.positions[run].nats[range], slow.nats[range], "range", range);
+            ck_assert_uint_eq(breakdown.positions[run].tokens[range], slow.tokens[range]);
+        }
+        ck_assert_uint_eq(breakdown.positions[run].window, WINDOW);
+    }
+    breakdown_free(&breakdown);
+    vocabulary_free(&corpus.vocabulary);
+}
+
+/* Twenty lines are units; of one line less, windows are. */
+TEST(a_text_is_resampled_by_its_lines_or_windows)
+{
+    enum { LINE = 3, LINES = TEXT / LINE };
+    Corpus corpus = corpus_of_bytes();
+    for (size_t lines = LINES - 1; lines <= LINES; lines++) {
+        size_t block = lines == LINES ? LINE : WINDOW;
+        for (size_t i = 0; i < TEXT; i++)
+            ids[i] = i % LINE == LINE - 1 && i / LINE + 1 <= lines ? 10 : (int32_t)(i % 10);
+        if (lines < LINES) /* the last line without an end would be one */
+            ids[LINE - 1] = 0;
+        Record records[2];
+        Breakdown breakdown = break_down(&corpus, WINDOW, records);
+        ck_assert_int_eq(breakdown.are_lines, lines == LINES);
+        ck_assert_uint_eq(breakdown.unit_count, (TEXT + block - 1) / block);
+        for (size_t run = 0; run < 2; run++) {
+            double slow[TEXT] = {0};
+            for (size_t i = 0; i < TEXT; i++)
+                slow[i / block] += records[run].losses[i];
+            for (size_t u = 0; u < breakdown.unit_count; u++)
+                check_near(breakdown.nats[run * breakdown.unit_count + u], slow[u], "unit", u);
+        }
+        breakdown_free(&breakdown);
+    }
+    vocabulary_free(&corpus.vocabulary);
 }
 
 /* Adds a batch many times, as if the text went on. */

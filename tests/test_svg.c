@@ -288,6 +288,19 @@ TEST(lengths_have_ticks_at_powers_of_two)
     free(svg);
 }
 
+TEST(one_side_may_be_logarithmic_alone)
+{
+    const ChartPoint points[] = {{0, 9}, {1, -2}, {2, 0}, {4, 2}};
+    const Line series[] = {{"loss", points, 4}};
+    Chart chart = chart_of(series, 1);
+    chart.logarithmic_x = true;
+    char *svg = render_chart(&chart, "by position");
+    check_document(svg);
+    ck_assert_ptr_nonnull(strstr(svg, "d=\"M60.0 371.0L321.0 221.0L582.0 71.0\""));
+    ck_assert_uint_eq(count_of(svg, "<circle"), 3);
+    free(svg);
+}
+
 TEST(a_logarithmic_scale_omits_points_below_zero)
 {
     const ChartPoint points[] = {{1, 1}, {2, 0}, {3, -1}, {4, 2}};

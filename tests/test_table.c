@@ -54,15 +54,43 @@ TEST(a_terminal_shows_what_it_has_room_for)
     check_table(TABLE_TERMINAL, 30,
                 "run          kind    loss\n"
                 "plain        sof~ax  12.5\n"
-                "a,\"<b>|\\x1b  gla     4.25\n");
+                "a,\"<b>|\\x1b  gla     4.25\n"
+                "Left out at this width: time\n");
     check_table(TABLE_TERMINAL, 18,
                 "run          loss\n"
                 "plain        12.5\n"
-                "a,\"<b>|\\x1b  4.25\n");
+                "a,\"<b>|\\x1b  4.25\n"
+                "Left out at this width:\nkind, time\n");
     check_table(TABLE_TERMINAL, 1,
                 "run       loss\n"
                 "plain     12.5\n"
-                "a,\"<~x1b  4.25\n");
+                "a,\"<~x1b  4.25\n"
+                "Left out at this width:\nkind, time\n");
+}
+
+/* Columns go before names lose what differs; a heading and empty cells leave no blanks. */
+TEST(a_terminal_keeps_what_differs_between_names)
+{
+    static const char *const names[] = {"a-long-name-lr1e-2-of-a-grid",
+                                        "a-long-name-lr1e-3-of-a-grid", "a heading above it"};
+    Table table = {0};
+    table_add_column(&table, (TableColumn){.title = "run", .worth = TABLE_ALWAYS});
+    table_add_column(&table, (TableColumn){.title = "perplexity", .worth = 1});
+    for (size_t row = 0; row < COUNT(names); row++) {
+        table_add_row(&table, (TableRow){.heading = row == 2});
+        table_add(&table, memory_copy_text(names[row]));
+        table_add(&table, memory_copy_text(row ? "" : "3.5"));
+    }
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(stream);
+    table_print(stream, &table, TABLE_TERMINAL, 30);
+    ck_assert_int_eq(fclose(stream), 0);
+    ck_assert_str_eq(text, "run\na-long-name-lr1e-2-of-a-grid\na-long-name-lr1e-3-of-a-grid\n"
+                           "a heading above it\nLeft out at this width:\nperplexity\n");
+    free(text);
+    table_free(&table);
 }
 
 TEST(markdown_has_every_known_column)

@@ -69,6 +69,14 @@ static void set_locale(const char *all, const char *ctype, const char *lang)
     setenv("LANG", lang, 1);
 }
 
+TEST(shortened_names_keep_what_differs)
+{
+    const char *const names[] = {"kda-lr1e-2-long", "kda-lr1e-3-long", "kda-lr1e-3-long"};
+    ck_assert_uint_eq(terminal_distinct_columns(names, 3, 4), 13); /* kda-lr~2-long */
+    ck_assert_uint_eq(terminal_distinct_columns(names + 1, 2, 4), 4);
+    ck_assert_uint_eq(terminal_distinct_columns(NULL, 0, 4), 4);
+}
+
 TEST(the_size_of_the_terminal_has_defaults)
 {
     int ends[2];

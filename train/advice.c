@@ -261,7 +261,7 @@ int farewell(LoopEnd end, const RunView *run, const RunFolder *folder, Screen *s
     if (end != LOOP_FAILED && isfinite(progress->best.loss))
         say_best(run, folder, screen);
     warn_if_diverged(run);
-    if (end == LOOP_STOPPED || end == LOOP_SIGNAL)
+    if ((end == LOOP_STOPPED || end == LOOP_SIGNAL) && !run->grid)
         screen_say(screen, text_format("To continue: %s", command));
     free(command);
     return end == LOOP_FAILED ? 1 : end == LOOP_SIGNAL ? 128 + signals_caught() : 0;

@@ -16,7 +16,7 @@
 #include "train/loop/loop.h"
 #include "train/observers/observers.h"
 #include "train/loop/signals.h"
-#include "train/series.h"
+#include "train/grid.h"
 
 #include <math.h>
 #include <signal.h>
@@ -35,8 +35,12 @@ static const About about = {
          "an artificial language (./toy: a file of that name), and synthetic tasks such as "
          "recall (toy --tasks). NAME.bin holds token ids, as linnet-tokens, nanoGPT and llm.c "
          "write them; a directory stands for the train.bin in it.",
-         "Comma-separated values, as in --attn softmax,linear --seed 1,2,3, train one model "
-         "after the other and compare them at the end.",
+         "Comma-separated values, as in --attn softmax,linear --seed 1,2,3, train a grid: one "
+         "model after the other, in all combinations, and compare them at the end. Values "
+         "joined by slashes belong together: --context 128/1024 --batch 16/2 trains two "
+         "models. "
+         "The same command again, or --resume DIR, continues a grid; --dry-run shows what it "
+         "would take.",
          "Settings, one line for each validation and the end of the training go to "
          "standard output; progress, warnings and errors to standard error."},
     .examples = {"--attn linear book.txt", "--preset tiny --attn softmax,linear ptb.txt",
@@ -45,6 +49,8 @@ static const About about = {
     .more = "--attn help lists the attention kinds, --preset help the recipes.",
     .files = {{"runs/NAME/", "the run directory, unless --run names another; it contains:"},
               {"settings.conf", "all settings; --preset reads such files"},
+              {"../grid.json, ../NAME.grid.json",
+               "the runs of a grid, their settings that differ and how far they are"},
               {"log.csv", "losses, speed and learning rate, one row every --log-every steps"},
               {"curves.svg, samples.txt, events.out.tfevents.*",
                "the loss curves, and what --sample-every and --tensorboard write"},
@@ -247,6 +253,9 @@ static void read_settings(Settings *settings, const CommandLine *line,
     if (checkpoint && settings->session.preset)
         die_usage(
             "--preset and --resume contradict each other: a resumed run keeps its settings");
+    if (checkpoint && (settings->session.match_params || settings->session.batch_tokens))
+        die_usage("--%s and --resume contradict each other: a resumed run keeps its settings",
+                  settings->session.match_params ? "match-params" : "batch-tokens");
     if (!stop_after_read(&settings->session.stop, settings->session.stop_after, &error))
         die_usage("%s", error.text);
     if (!watch_check(&settings->session, &error) ||
@@ -316,7 +325,7 @@ static RunView prepare_run(Trainer *trainer, RunFolder *folder, Checkpoint *chec
     } else {
         bool started = trainer_start(trainer, &error);
         if (!started)
-            folder_discard(folder);
+            folder_abandon(folder);
         go_on_if(started, &error);
         init_close(init);
     }
@@ -350,8 +359,8 @@ static LoopEnd train_observed(Trainer *trainer, RunFolder *folder, RunView *view
     return end;
 }
 
-/* Trains one run; returns the exit status. */
-static int train_one(const CommandLine *line)
+/* Trains one run, perhaps of a grid; returns the exit status. */
+static int train_one(const CommandLine *line, const GridPlace *place)
 {
     Trainer trainer = {0};
     RunFolder folder = {0};
@@ -370,6 +379,9 @@ static int train_one(const CommandLine *line)
     Screen screen;
     screen_open(&screen, session->quiet || !ranks_first());
     RunView run = prepare_run(&trainer, &folder, &checkpoint, &init, &screen);
+    run.grid = place;
+    if (place && ranks_first())
+        place->begun(place->grid);
     LoopEnd end = LOOP_FINISHED;
     size_t step = trainer.progress.step;
     if (loop_has_work(&trainer))
@@ -401,8 +413,13 @@ int main(int argc, char **argv)
     CommandLine line;
     program_scan_command_line(&about, &options, argc, argv, &line);
     answer_help(&line, &options);
-    int status = series_asked_for(&line) ? series_train(&line, train_one) : train_one(&line);
+    char **words = grid_continue(&options, &line);
+    const char *dry = command_line_value(&line, "dry-run");
+    int status = dry && strcmp(dry, "yes") == 0 ? grid_plan(&line)
+                 : grid_asked_for(&line)        ? grid_train(&line, train_one)
+                                                : train_one(&line, NULL);
     command_line_free(&line);
+    text_lines_free(words);
     ranks_end();
     return status;
 }

@@ -3,12 +3,16 @@
  * It reads only settings, logs and scores (for the samples of --html also checkpoints), so it
  * works while they train, on another machine, and without the corpus. */
 #include "eval/compare/compare.h"
+#include "eval/runs/gridfile.h"
 #include "eval/runs/groups.h"
 #include "src/base/containers.h"
+#include "src/base/file.h"
 #include "src/base/program.h"
+#include "src/base/text.h"
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 static OPTION_NAMES(colour_name, "auto", "always", "never");
 
@@ -16,21 +20,35 @@ static OPTION_NAMES(colour_name, "auto", "always", "never");
 /* clang-format off */
 static const Option rows[] = {
     {.name = "x", OPTION_ONE_OF("AXIS", FIELD(axes.x), runchart_x_name, "epoch"),
-     .help = "horizontal axis"},
+     .help = "horizontal axis",
+     .common = true},
     {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "auto"),
-     .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers"},
+     .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers",
+     .common = true},
     {.name = "train", OPTION_SWITCH(FIELD(axes.train), "no"),
      .help = "draw training losses as well"},
     {.name = "group", OPTION_SWITCH(FIELD(group), "yes"),
      .help = "combine runs that differ only by --seed: means, ranges and confidence "
              "intervals",
-     .also = "average-seeds"},
+     .also = "average-seeds",
+     .common = true},
+    {.name = "control", OPTION_STRING("NAME", FIELD(control), NULL),
+     .help = "the group that the others are compared with: its name, a run or an attention "
+             "kind; default: the first one",
+     .also = "baseline",
+     .common = true},
     {.name = "reach", OPTION_STRING("LOSSES", FIELD(reach), NULL),
      .help = "print the epochs needed to reach these validation losses, for example "
              "5.0,4.9; bits per byte where tokenizers differ"},
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
-     .help = "accuracy on a synthetic task as a function of this setting, such as pairs, with "
-             "a line for each attention kind: a table, and a chart with --svg"},
+     .help = "results against this setting, such as lr, context or dropout, with a line for "
+             "each attention kind: validation loss, of which the best of each kind is chosen, "
+             "or accuracy for settings of synthetic tasks, such as pairs",
+     .common = true},
+    {.name = "forest", OPTION_SWITCH(FIELD(forest), "no"),
+     .help = "draw the differences from the control with their confidence intervals, grouped "
+             "by idea, in place of the curves",
+     .common = true},
     {.name = "width", OPTION_WHOLE(FIELD(width), CHART_COLUMNS_LEAST, COMPARE_SIZE_MOST, NULL),
      .help = "columns of the output; default: those of the terminal"},
     {.name = "height", OPTION_WHOLE(FIELD(height), CHART_ROWS_LEAST, COMPARE_SIZE_MOST, NULL),
@@ -39,18 +57,26 @@ static const Option rows[] = {
      .help = "when to use colours; auto follows the terminal, TERM and NO_COLOR",
      .also = "colour"},
     {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
-     .help = "also write the chart to this file, as SVG"},
+     .help = "also write the chart to this file, as SVG",
+     .common = true},
     {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL),
      .help = "title of the chart in --svg"},
     {.name = "html", OPTION_STRING("FILE", FIELD(html), NULL),
      .help = "also write a page with all curves, settings and samples to this file",
-     .also = "report"},
+     .also = "report",
+     .common = true},
     {.name = "markdown", OPTION_SWITCH(FIELD(markdown), "no"),
      .help = "print a Markdown table instead",
-     .also = "md"},
+     .also = "md",
+     .common = true},
     {.name = "json", OPTION_SWITCH(FIELD(json), "no"),
-     .help = "print JSON with all digits instead"},
+     .help = "print JSON with all digits instead",
+     .common = true},
     {.name = "csv", OPTION_SWITCH(FIELD(csv), "no"),
+     .help = "print CSV with a row for each run instead: kind, learning rate, seed, results, and "
+             "every setting that differs",
+     .common = true},
+    {.name = "csv-log", OPTION_SWITCH(FIELD(csv_log), "no"),
      .help = "print every row of the logs as CSV instead"},
 };
 /* clang-format on */
@@ -60,7 +86,9 @@ static const About about = {
     .purpose = "compares training runs: a table, loss curves and the differences between them",
     .synopses = {"[OPTIONS] RUN..."},
     .paragraphs =
-        {"RUN is a run directory, finished or not. The table shows the attention "
+        {"RUN is a run directory, finished or not, or that of a grid, which stands for all its "
+         "runs "
+         "(or runs/NAME.grid.json). The table shows the attention "
          "kind, parameters, "
          "best validation loss (nats per token) with its perplexity, bits per byte (bpb) "
          "and epoch, last training loss, "
@@ -73,21 +101,61 @@ static const About about = {
     .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
+/* Appends a run directory, unless runs/NAME and the grid beside it both name it. */
+static void add_folder(char ***folders, const char *path)
+{
+    char *folder = memory_copy_text(path);
+    file_trim_slashes(folder);
+    for (size_t i = 0; i < arrlenu(*folders); i++)
+        if (strcmp((*folders)[i], folder) == 0) {
+            free(folder);
+            return;
+        }
+    arrput(*folders, folder);
+}
+
+/* The run directories that the command line names, an stb_ds array for text_lines_free: for a
+ * grid, those of its runs that have begun. */
+static char **find_folders(const CommandLine *line)
+{
+    char **folders = NULL, **of_grid;
+    Error error;
+    for (size_t i = 0; i < line->operand_count; i++) {
+        char *file = gridfile_find(line->operands[i]);
+        if (!file) {
+            add_folder(&folders, line->operands[i]);
+        } else if (gridfile_runs(file, &of_grid, &error)) {
+            for (size_t r = 0; r < arrlenu(of_grid); r++)
+                if (file_is_in(of_grid[r], RUN_LOG))
+                    add_folder(&folders, of_grid[r]);
+            if (!folders)
+                print_warning("%s: no run of this grid has begun", file);
+            text_lines_free(of_grid);
+        } else {
+            print_warning("%s", error.text);
+        }
+        free(file);
+    }
+    return folders;
+}
+
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
  * runs; at least one has to be. */
 static RunData *read_runs(const CommandLine *line)
 {
     RunData *runs = NULL;
-    for (size_t r = 0; r < line->operand_count; r++) {
+    char **folders = find_folders(line);
+    for (size_t r = 0; r < arrlenu(folders); r++) {
         RunData run;
         Error error;
-        if (rundata_read(&run, line->operands[r], &error)) {
+        if (rundata_read(&run, folders[r], &error)) {
             arrput(runs, run);
         } else {
             print_warning("%s", error.text);
             rundata_free(&run);
         }
     }
+    text_lines_free(folders);
     if (!runs)
         exit(EXIT_FAILURE);
     groups_sort(runs, arrlenu(runs));
@@ -96,7 +164,8 @@ static RunData *read_runs(const CommandLine *line)
 
 static void check_usage(const CompareSettings *settings, const CommandLine *line)
 {
-    bool data = settings->json || settings->csv || settings->markdown;
+    const int forms = settings->json + settings->csv + settings->csv_log + settings->markdown;
+    const bool data = forms > 0;
     bool no_chart = data && !settings->svg;
     const char *const with_data = "with --json, --csv or --markdown",
                       *const without_chart =
@@ -109,8 +178,12 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"y", "with --by", settings->by},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
-                 {"height", "with --by", settings->by},
-                 {"color", "with --by", settings->by},
+                 {"forest", "with --by", settings->by},
+                 {"forest", without_chart, no_chart},
+                 {"x", "with --forest", settings->forest},
+                 {"y", "with --forest", settings->forest},
+                 {"train", "with --forest", settings->forest},
+                 {"height", "with --forest", settings->forest},
                  {"width", with_data, data},
                  {"height", with_data, data},
                  {"color", with_data, data},
@@ -120,9 +193,9 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"title", "without --svg", !settings->svg}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");
-    if (settings->json + settings->csv + settings->markdown > 1)
-        die_usage("--json, --csv and --markdown: give only one of them");
-    if (settings->by && (settings->json || settings->csv || settings->html))
+    if (forms > 1)
+        die_usage("--json, --csv, --csv-log and --markdown: give only one of them");
+    if (settings->by && (settings->html || (data && !settings->markdown)))
         die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && command_line_value(line, rules[i].option))
@@ -138,10 +211,11 @@ int main(int argc, char **argv)
     check_usage(&settings, &line);
     RunData *runs = read_runs(&line);
     Error error;
-    if (!settings.by)
-        compare_show(runs, arrlenu(runs), &settings);
-    else if (!compare_sweep(runs, arrlenu(runs), &settings, &error))
+    size_t count = arrlenu(runs);
+    if (settings.by && !compare_sweep(runs, &count, &settings, &error))
         error_die(&error);
+    if (count > 0)
+        compare_show(runs, count, &settings);
     for (size_t r = 0; r < arrlenu(runs); r++)
         rundata_free(&runs[r]);
     arrfree(runs);

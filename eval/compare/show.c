@@ -59,22 +59,31 @@ static size_t chart_height(const CompareSettings *settings, size_t lines)
     return height < MOST ? height : MOST;
 }
 
-static void print_chart(const Section *section, const CompareSettings *settings, size_t width,
-                        size_t lines)
+static void print_forest(const Section *section, size_t width)
 {
-    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
-                                &settings->axes);
-    chart.columns = width < COMPARE_SIZE_MOST ? width : COMPARE_SIZE_MOST;
-    chart.rows = chart_height(settings, lines);
-    chart.utf8 = terminal_is_utf8();
-    chart.colour = settings->color == COLOUR_ALWAYS ||
-                   (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
+    Forest forest = runchart_forest(section->groups);
+    char *note = NULL;
+    sentences_append(&note, forest.note, "", width);
+    putchar('\n');
+    forest_print(stdout, &forest, width, terminal_is_utf8());
+    fputs(note, stdout);
+    free(note);
+    forest_free(&forest);
+}
+
+void compare_print_chart(Chart *chart, const CompareSettings *settings, size_t lines)
+{
+    const size_t width = settings->width > 0 ? settings->width : terminal_width(STDOUT_FILENO);
+    chart->columns = width < COMPARE_SIZE_MOST ? width : COMPARE_SIZE_MOST;
+    chart->rows = chart_height(settings, lines);
+    chart->utf8 = terminal_is_utf8();
+    chart->colour = settings->color == COLOUR_ALWAYS ||
+                    (settings->color == COLOUR_AUTO && terminal_has_colour(STDOUT_FILENO));
     char *text = memory_copy_text("\n");
-    if (chart.series)
-        chart_append(&text, &chart);
+    if (chart->series)
+        chart_append(&text, chart);
     fputs(text, stdout);
     free(text);
-    chart_free(&chart);
 }
 
 /* The most seeds that a group has. */
@@ -124,7 +133,14 @@ static void print_section(const Section *section, bool several, const ResultsRea
     Table table = results_for_terminal(section->groups, reach);
     table_print(stdout, &table, TABLE_TERMINAL, width);
     table_free(&table);
-    print_chart(section, settings, width, arrlenu(section->groups) + lines_of(sentences));
+    if (settings->forest) {
+        print_forest(section, width);
+    } else if (!settings->by) { /* which has its own chart */
+        Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
+                                    &settings->axes);
+        compare_print_chart(&chart, settings, arrlenu(section->groups) + lines_of(sentences));
+        chart_free(&chart);
+    }
     fputs(sentences, stdout);
     free(sentences);
 }
@@ -167,6 +183,32 @@ static void print_markdown(const Section *section, bool several)
     print_below(sentences_test(section->groups[0].runs[0]));
 }
 
+static bool write_forest(const Section *section, const CompareSettings *settings, Error *error)
+{
+    Forest forest = runchart_forest(section->groups);
+    bool good = forest_write_svg(settings->svg, &forest,
+                                 settings->title ? settings->title : forest.title, error);
+    forest_free(&forest);
+    return good;
+}
+
+static bool write_curves(const Section *section, const CompareSettings *settings, Error *error)
+{
+    char *title = settings->title ? memory_copy_text(settings->title)
+                                  : runchart_title(section->groups, &settings->axes);
+    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
+                                &settings->axes);
+    char *label = memory_copy_text(chart.y_label);
+    if (most_seeds(section->groups) > 1)
+        text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
+    chart.y_label = label;
+    bool good = svg_write(settings->svg, &chart, title, error);
+    chart_free(&chart);
+    free(title);
+    free(label);
+    return good;
+}
+
 /* Draws the first section: one picture shows one corpus. */
 static void write_svg(const Comparison *all, const CompareSettings *settings)
 {
@@ -178,20 +220,9 @@ static void write_svg(const Comparison *all, const CompareSettings *settings)
             settings->svg, safe);
         free(safe);
     }
-    Chart chart = runchart_make(section->groups, shared_entropy(section->groups),
-                                &settings->axes);
-    char *label = memory_copy_text(chart.y_label);
-    if (most_seeds(section->groups) > 1)
-        text_append(&label, ", mean and range of %zu seeds", most_seeds(section->groups));
-    chart.y_label = label;
-    char *title = settings->title ? memory_copy_text(settings->title)
-                                  : runchart_title(section->groups, &settings->axes);
     Error error;
-    if (!svg_write(settings->svg, &chart, title, &error))
+    if (!(settings->forest ? write_forest : write_curves)(section, settings, &error))
         die("%s", error.text);
-    chart_free(&chart);
-    free(title);
-    free(label);
 }
 
 /* --- warnings: no loss, diverged, test scores left out, different steps --- */
@@ -199,7 +230,7 @@ static void write_svg(const Comparison *all, const CompareSettings *settings)
 /* Warns of something about a run or a group; takes over the words. */
 static void warn_of(const RunGroup *group, char *words)
 {
-    char *name = terminal_safe_name(group->name, SIZE_MAX, terminal_is_utf8());
+    char *name = terminal_safe_name(group->whole_name, SIZE_MAX, terminal_is_utf8());
     print_warning("%s: %s", name, words);
     free(name);
     free(words);
@@ -262,8 +293,32 @@ static void note_steps(const RunGroup *group)
                                    least, most));
 }
 
-static void print_notes(const Comparison *all)
+/* The parameter `by` names the setting whose best values are compared; NULL: none. */
+static void note_differences(const Comparison *all, const char *by)
 {
+    char *texts = NULL;
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        char *sentence = sentences_unequal(all->sections[s].groups, by);
+        char *safe = sentence ? terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8())
+                              : NULL;
+        if (safe)
+            print_warning("%s", safe);
+        text_append(&texts, "%s%s", s ? "; " : "", all->sections[s].name);
+        free(sentence);
+        free(safe);
+    }
+    char *safe = terminal_safe_name(texts, SIZE_MAX, terminal_is_utf8());
+    if (arrlenu(all->sections) > 1)
+        print_warning("the runs are on different texts or tokens (%s); each is compared by "
+                      "itself",
+                      safe);
+    free(safe);
+    free(texts);
+}
+
+static void print_notes(const Comparison *all, const char *by)
+{
+    note_differences(all, by);
     for (size_t r = 0; r < all->count; r++)
         note_losses(&all->each[r]);
     for (size_t r = 0; r < all->count; r++)
@@ -272,16 +327,31 @@ static void print_notes(const Comparison *all)
         note_steps(&all->groups[g]);
 }
 
+static void check_control(const Comparison *all, const char *control)
+{
+    char *names = NULL;
+    if (!control || all->controls > 0)
+        return;
+    for (size_t g = 0; g < arrlenu(all->groups); g++)
+        text_append(&names, "%s%s", g ? ", " : "", all->groups[g].name);
+    char *safe = terminal_safe_name(names, SIZE_MAX, terminal_is_utf8());
+    die_usage("--control '%.40s': no such group, run or attention kind; the groups are %s",
+              control, safe);
+}
+
 void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
 {
     ResultsReach *reach = read_reach(settings->reach);
-    Comparison all = comparison_make(runs, count, settings->group);
+    Comparison all = comparison_make(runs, count, settings->group, settings->control);
     Error error;
+    check_control(&all, settings->control);
+    fputs(settings->by ? "\n" : "", stdout); /* what is compared was chosen, see above */
+    const bool rows = settings->json || settings->csv || settings->csv_log;
     if (settings->json)
         compare_print_json(stdout, &all);
-    else if (settings->csv)
-        compare_print_csv(stdout, &all);
-    for (size_t s = 0; s < arrlenu(all.sections) && !settings->json && !settings->csv; s++) {
+    else if (rows)
+        (settings->csv ? compare_print_csv : compare_print_csv_log)(stdout, &all);
+    for (size_t s = 0; s < arrlenu(all.sections) && !rows; s++) {
         bool several = arrlenu(all.sections) > 1;
         fputs(s ? "\n" : "", stdout);
         if (settings->markdown)
@@ -290,17 +360,17 @@ void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
             print_section(&all.sections[s], several, reach, settings);
     }
     fflush(stdout);
-    if (settings->svg)
+    if (settings->svg && !settings->by)
         write_svg(&all, settings);
     /* A chart that was asked for is drawn all the same. */
-    bool drawn = settings->svg || !(settings->json || settings->csv || settings->markdown);
+    bool drawn = !settings->by && (settings->svg || !(rows || settings->markdown));
     for (size_t s = 0; drawn && s < arrlenu(all.sections); s++)
         if (runchart_mixes_tokens(all.sections[s].groups, &settings->axes))
             print_warning("the chart shows losses per token of different tokenizers, which do "
                           "not compare; take --y bits-per-byte");
     if (settings->html && !report_write(settings->html, &all, &error))
         die("%s", error.text);
-    print_notes(&all);
+    print_notes(&all, settings->by);
     comparison_free(&all);
     arrfree(reach);
 }

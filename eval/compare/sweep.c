@@ -1,7 +1,10 @@
-/* The accuracy of runs on a synthetic task against a setting of it. */
+/* The results of runs against a setting: of a synthetic task the accuracy, else the best
+ * validation loss against a number such as the learning rate, of which each line's best is
+ * chosen. */
 #include "eval/compare/compare.h"
 #include "data/corpora/tasks.h"
 #include "eval/runs/results.h"
+#include "eval/runs/sentences.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -10,134 +13,380 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The runs of one attention kind. */
+/* The runs of one attention kind, and of one value of each other setting that a grid varies. */
 typedef struct Line {
-    const char *attn;
-    char *name;         /* with the bytes of its state at the largest value */
-    ChartPoint *points; /* an stb_ds array, by value; y in per cent */
-    size_t *runs;       /* whose mean a point is */
-    double state;       /* bytes; NaN: unknown */
+    const RunData *first;
+    char *name;        /* of a task with the bytes of its state at the largest value */
+    ChartPoint *seeds; /* an stb_ds array, by value, a point for each run */
+    size_t *runs;      /* (seeds) an stb_ds array: their indexes */
+    ChartPoint *means; /* an stb_ds array, a point for each value; NaN if a run diverged */
+    size_t best;       /* index in means; their number: none */
 } Line;
 
-static bool value_of(const RunData *run, const char *setting, size_t *value, Error *error)
+typedef struct Sweep {
+    const RunData *runs; /* (count) */
+    size_t count;
+    const char *setting;
+    bool of_task;   /* accuracies; else losses */
+    char **factors; /* an stb_ds array, borrowed: other settings that have lines of their own */
+    Line *lines;    /* an stb_ds array */
+    double *values; /* an stb_ds array, ascending: all values of the setting */
+    const char *y_label;
+} Sweep;
+
+/* --- what is measured, against what --- */
+
+static bool task_value_of(const RunData *run, const char *setting, double *value)
 {
     Task task;
     Error why;
-    return (run->attn && run->corpus && task_is_named(run->corpus) &&
-            task_read(&task, run->corpus, &why) && task_value(&task, setting, value)) ||
-           error_usage(error,
-                       "--by %s: %s was not trained on a synthetic task with this setting",
-                       setting, run->name);
+    size_t whole;
+    bool has = run->corpus && task_is_named(run->corpus) &&
+               task_read(&task, run->corpus, &why) && task_value(&task, setting, &whole);
+    if (has)
+        *value = (double)whole;
+    return has;
 }
 
-static Line *line_of(Line **lines, const char *attn)
+static bool value_of(const Sweep *sweep, const RunData *run, double *value, Error *error)
 {
-    for (size_t i = 0; i < arrlenu(*lines); i++)
-        if (strcmp((*lines)[i].attn, attn) == 0)
-            return &(*lines)[i];
-    arrput(*lines, ((Line){.attn = attn, .state = NAN}));
-    return &arrlast(*lines);
+    if (sweep->of_task && run->attn && task_value_of(run, sweep->setting, value))
+        return true;
+    const char *text = rundata_setting(run, sweep->setting);
+    if (!sweep->of_task && run->attn && text && text_to_double(text, value) && isfinite(*value))
+        return true;
+    return error_usage(error,
+                       "--by %s: %s has no setting of this name that is a number, nor was it "
+                       "trained on a synthetic task with this setting",
+                       sweep->setting, run->name);
 }
 
-/* Keeps the points in order of their values. */
-static void add_run(Line *line, const RunData *run, double value)
+/* NaN: the run diverged. */
+static double result_of(const Sweep *sweep, const RunData *run)
 {
     const double per_cent = 100;
-    size_t at = 0, last = arrlenu(line->points);
-    while (at < last && line->points[at].x < value)
-        at++;
-    if (at == last || line->points[at].x > value) {
-        arrput(line->points, ((ChartPoint){0}));
-        arrput(line->runs, 0);
-        memmove(line->points + at + 1, line->points + at, (last - at) * sizeof *line->points);
-        memmove(line->runs + at + 1, line->runs + at, (last - at) * sizeof *line->runs);
-        line->points[at] = (ChartPoint){value, 0};
-        line->runs[at] = 0;
+    return sweep->of_task          ? per_cent * run->best_accuracy
+           : rundata_diverged(run) ? NAN
+                                   : run->best_val_loss * (run->by_bits ? run->val_bits : 1);
+}
+
+static bool is_measured(const Sweep *sweep, const RunData *run)
+{
+    return !isnan(sweep->of_task ? run->best_accuracy : run->best_val_loss);
+}
+
+/* --- lines --- */
+
+static const char *setting_or_none(const RunData *run, const char *name)
+{
+    const char *value = rundata_setting(run, name);
+    return value ? value : "none";
+}
+
+/* Adds the settings that differ between two runs of one kind and value: they are not what
+ * changes along with the value. */
+static void add_factors(Sweep *sweep, const RunData *a, const RunData *b)
+{
+    for (size_t i = 0; i < arrlenu(a->settings); i++) {
+        char *name = a->settings[i].name;
+        size_t known = 0;
+        while (known < arrlenu(sweep->factors) && strcmp(sweep->factors[known], name) != 0)
+            known++;
+        if (known == arrlenu(sweep->factors) && groups_setting_matters(name) &&
+            strcmp(name, "attn") != 0 &&
+            strcmp(setting_or_none(a, name), setting_or_none(b, name)) != 0)
+            arrput(sweep->factors, name);
     }
-    ChartPoint *point = &line->points[at];
-    point->y += (per_cent * run->best_accuracy - point->y) / (double)++line->runs[at];
-    if (at + 1 == arrlenu(line->points) && run->state > 0)
-        line->state = (double)run->state;
 }
 
-static void name_line(Line *line)
+static void find_factors(Sweep *sweep)
 {
-    line->name = memory_copy_text(line->attn);
-    if (isnan(line->state))
-        return;
-    char *amount = results_amount(line->state);
-    text_append(&line->name, ", %sB", amount);
-    free(amount);
+    double of_a, of_b;
+    Error error;
+    for (size_t a = 0; a < sweep->count; a++)
+        for (size_t b = 0; b < a; b++)
+            if (strcmp(sweep->runs[a].attn, sweep->runs[b].attn) == 0 &&
+                value_of(sweep, &sweep->runs[a], &of_a, &error) &&
+                value_of(sweep, &sweep->runs[b], &of_b, &error) && of_a == of_b)
+                add_factors(sweep, &sweep->runs[a], &sweep->runs[b]);
 }
 
-/* A row for each kind, a column for each value. */
-static void print_table(const Line *lines, const double *values,
-                        const CompareSettings *settings)
+static bool belongs_to(const Sweep *sweep, const Line *line, const RunData *run)
 {
+    bool belongs = strcmp(line->first->attn, run->attn) == 0;
+    for (size_t i = 0; i < arrlenu(sweep->factors) && belongs; i++)
+        belongs = strcmp(setting_or_none(line->first, sweep->factors[i]),
+                         setting_or_none(run, sweep->factors[i])) == 0;
+    return belongs;
+}
+
+static Line *line_of(Sweep *sweep, const RunData *run)
+{
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        if (belongs_to(sweep, &sweep->lines[i], run))
+            return &sweep->lines[i];
+    Line line = {.first = run, .name = memory_copy_text(run->attn)};
+    for (size_t i = 0; i < arrlenu(sweep->factors); i++)
+        text_append(&line.name, ", %s %s", sweep->factors[i],
+                    setting_or_none(run, sweep->factors[i]));
+    arrput(sweep->lines, line);
+    return &arrlast(sweep->lines);
+}
+
+/* Keeps the points, and the values, in order of the values. */
+static void add_run(Sweep *sweep, size_t index, double value)
+{
+    Line *line = line_of(sweep, &sweep->runs[index]);
+    const ChartPoint point = {value, result_of(sweep, &sweep->runs[index])};
+    size_t at = arrlenu(line->seeds), place = arrlenu(sweep->values);
+    arrput(line->seeds, point);
+    arrput(line->runs, index);
+    for (; at > 0 && line->seeds[at - 1].x > value; at--) {
+        line->seeds[at] = line->seeds[at - 1];
+        line->runs[at] = line->runs[at - 1];
+    }
+    line->seeds[at] = point;
+    line->runs[at] = index;
+    for (size_t v = 0; v < place; v++)
+        if (sweep->values[v] == value)
+            return;
+    arrput(sweep->values, value);
+    for (; place > 0 && sweep->values[place - 1] > value; place--)
+        sweep->values[place] = sweep->values[place - 1];
+    sweep->values[place] = value;
+}
+
+/* Computes the means of a line, and chooses the lowest. */
+static void finish_line(const Sweep *sweep, Line *line)
+{
+    for (size_t first = 0, end; first < arrlenu(line->seeds); first = end) {
+        ChartPoint mean = {line->seeds[first].x, 0};
+        for (end = first; end < arrlenu(line->seeds) && line->seeds[end].x == mean.x; end++)
+            mean.y += line->seeds[end].y;
+        mean.y /= (double)(end - first);
+        arrput(line->means, mean);
+    }
+    line->best = arrlenu(line->means);
+    for (size_t i = 0; i < arrlenu(line->means); i++)
+        if (!isnan(line->means[i].y) && (line->best == arrlenu(line->means) ||
+                                         line->means[i].y < line->means[line->best].y))
+            line->best = i;
+    const RunData *largest = &sweep->runs[arrlast(line->runs)];
+    if (sweep->of_task && largest->state > 0) {
+        char *amount = results_amount((double)largest->state);
+        text_append(&line->name, ", %sB", amount);
+        free(amount);
+    }
+}
+
+static bool is_chosen(const Line *line)
+{
+    return line->best < arrlenu(line->means);
+}
+
+static bool is_at_edge(const Line *line)
+{
+    return line->best == 0 || line->best + 1 == arrlenu(line->means);
+}
+
+/* --- tables, charts and words --- */
+
+/* The best value, and whether none beyond it was tried. The caller's; NULL: none. */
+static char *choice_of(const Line *line)
+{
+    return is_chosen(line) ? text_format("%g%s", line->means[line->best].x,
+                                         is_at_edge(line) ? " (edge)" : "")
+                           : NULL;
+}
+
+static char *cell_of(const Sweep *sweep, double y)
+{
+    return sweep->of_task ? text_format("%.1f", y)
+           : isnan(y)     ? memory_copy_text("diverged")
+                          : text_format("%.4f", y);
+}
+
+/* A row for each line, a column for each value. */
+static void print_table(const Sweep *sweep, const CompareSettings *settings, size_t width)
+{
+    enum { WORTH = 50 };
     Table table = {0};
-    table_add_column(&table, (TableColumn){.title = "accuracy, %", .worth = TABLE_ALWAYS});
     char **titles = NULL;
-    for (size_t v = 0; v < arrlenu(values); v++) {
-        arrput(titles, text_format("%s %g", settings->by, values[v]));
-        table_add_column(&table, (TableColumn){.title = titles[v], .worth = TABLE_ALWAYS});
+    table_add_column(&table, (TableColumn){.title = sweep->y_label, .worth = TABLE_ALWAYS});
+    for (size_t v = 0; v < arrlenu(sweep->values); v++) {
+        arrput(titles, text_format("%s %g", sweep->setting, sweep->values[v]));
+        table_add_column(&table, (TableColumn){.title = titles[v], .worth = WORTH});
     }
-    for (size_t i = 0; i < arrlenu(lines); i++) {
+    if (!sweep->of_task)
+        table_add_column(&table, (TableColumn){.title = "best", .worth = TABLE_ALWAYS});
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++) {
+        const Line *line = &sweep->lines[i];
         table_add_row(&table, (TableRow){0});
-        table_add(&table, memory_copy_text(lines[i].name));
-        for (size_t v = 0, at = 0; v < arrlenu(values); v++) {
-            bool has = at < arrlenu(lines[i].points) && lines[i].points[at].x <= values[v];
-            table_add(&table, has ? text_format("%.1f", lines[i].points[at].y) : NULL);
+        table_add(&table, memory_copy_text(line->name));
+        for (size_t v = 0, at = 0; v < arrlenu(sweep->values); v++) {
+            bool has = at < arrlenu(line->means) && line->means[at].x <= sweep->values[v];
+            table_add(&table, has ? cell_of(sweep, line->means[at].y) : NULL);
             at += has;
         }
+        if (!sweep->of_task)
+            table_add(&table, choice_of(line));
     }
-    table_print(stdout, &table, settings->markdown ? TABLE_MARKDOWN : TABLE_TERMINAL,
-                settings->width ? settings->width : terminal_width(STDOUT_FILENO));
+    table_print(stdout, &table, settings->markdown ? TABLE_MARKDOWN : TABLE_TERMINAL, width);
     table_free(&table);
     text_lines_free(titles);
 }
 
-static bool draw(const Line *lines, const CompareSettings *settings, Error *error)
+/* The means as a line, behind the single seeds, between which there are gaps. */
+static void add_series(Chart *chart, const Line *line)
 {
-    Chart chart = {.x_label = settings->by,
-                   .y_label = "accuracy, % (legend: state in bytes per sequence)"};
-    for (size_t i = 0; i < arrlenu(lines); i++)
-        chart_add(&chart, lines[i].name, lines[i].points, arrlenu(lines[i].points));
-    char *title = settings->title ? memory_copy_text(settings->title)
-                                  : text_format("Accuracy by %s", settings->by);
-    bool good = svg_write(settings->svg, &chart, title, error);
+    ChartSeries *series = chart_add(chart, line->name, NULL, 0);
+    for (size_t i = 0; arrlenu(line->seeds) > arrlenu(line->means) && i < arrlenu(line->seeds);
+         i++) {
+        arrput(series->points, line->seeds[i]);
+        arrput(series->points, ((ChartPoint){NAN, NAN}));
+    }
+    for (size_t i = 0; i < arrlenu(line->means); i++)
+        arrput(series->points, line->means[i]);
+}
+
+/* Values that span so many times themselves, such as learning rates, are drawn on a logarithmic
+ * axis. */
+static Chart chart_of(const Sweep *sweep)
+{
+    const double wide = 5;
+    const double *values = sweep->values;
+    Chart chart = {.x_label = sweep->setting,
+                   .y_label = sweep->of_task
+                                  ? "accuracy, % (legend: state in bytes per sequence)"
+                                  : sweep->y_label,
+                   .logarithmic_x = arrlenu(values) > 0 && values[0] > 0 &&
+                                    arrlast(values) >= wide * values[0]};
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        add_series(&chart, &sweep->lines[i]);
+    return chart;
+}
+
+/* What was chosen of each line, and what to try where it lies at the edge; for Markdown a list.
+ * The caller's. */
+static char *words_of(const Sweep *sweep, bool markdown, size_t width)
+{
+    char *text = memory_copy_text(markdown ? "\n" : "");
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++) {
+        const Line *line = &sweep->lines[i];
+        const bool one = arrlenu(line->means) == 1;
+        char *words = text_format("%s: ", line->name);
+        if (!is_chosen(line))
+            text_append(&words, "diverged at every %s", sweep->setting);
+        else
+            text_append(&words, "%s %g has the lowest %s, %.4f%s", sweep->setting,
+                        line->means[line->best].x, sweep->y_label, line->means[line->best].y,
+                        one                ? "; it is the only one"
+                        : line->best == 0  ? ", at the edge of the grid: try a smaller one"
+                        : is_at_edge(line) ? ", at the edge of the grid: try a larger one"
+                                           : "");
+        if (markdown) {
+            text_append(&text, "- ");
+            table_append_markdown(&text, words);
+            text_append(&text, "\n");
+        } else {
+            sentences_append(&text, words, "", width);
+        }
+        free(words);
+    }
+    return text;
+}
+
+static bool show(const Sweep *sweep, const CompareSettings *settings, Error *error)
+{
+    const size_t width = settings->width ? settings->width : terminal_width(STDOUT_FILENO);
+    char *words = sweep->of_task ? memory_copy_text("")
+                                 : words_of(sweep, settings->markdown, width);
+    Chart chart = chart_of(sweep);
+    print_table(sweep, settings, width);
+    if (!settings->markdown)
+        compare_print_chart(&chart, settings, arrlenu(sweep->lines));
+    fputs(words, stdout);
+    bool seeds = false;
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        seeds |= arrlenu(sweep->lines[i].seeds) > arrlenu(sweep->lines[i].means);
+    char *title = settings->title
+                      ? memory_copy_text(settings->title)
+                      : text_format("%s by %s%s",
+                                    sweep->of_task ? "Accuracy" : "Validation loss",
+                                    sweep->setting, seeds ? ": means and single seeds" : "");
+    bool good = !settings->svg || svg_write(settings->svg, &chart, title, error);
     free(title);
+    free(words);
     chart_free(&chart);
     return good;
 }
 
-bool compare_sweep(const RunData *runs, size_t count, const CompareSettings *settings,
-                   Error *error)
+/* --- the whole --- */
+
+/* Moves the runs that were chosen before the others; returns how many they are. */
+static size_t move_chosen(RunData *runs, const Sweep *sweep)
 {
-    Line *lines = NULL, all = {0};
-    size_t value = 0;
-    bool good = true;
-    for (size_t r = 0; r < count && good; r++) {
-        good = value_of(&runs[r], settings->by, &value, error);
-        if (!good || isnan(runs[r].best_accuracy)) /* nothing is validated yet */
-            continue;
-        add_run(line_of(&lines, runs[r].attn), &runs[r], (double)value);
-        add_run(&all, &runs[r], (double)value);
+    RunData *others = NULL;
+    bool *chosen = memory_new(sweep->count, sizeof *chosen, "the chosen runs");
+    size_t count = 0;
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++) {
+        const Line *line = &sweep->lines[i];
+        for (size_t r = 0; r < arrlenu(line->runs) && is_chosen(line); r++)
+            chosen[line->runs[r]] = line->seeds[r].x == line->means[line->best].x;
     }
-    double *values = NULL;
-    for (size_t i = 0; i < arrlenu(all.points); i++)
-        arrput(values, all.points[i].x);
-    for (size_t i = 0; i < arrlenu(lines); i++)
-        name_line(&lines[i]);
+    for (size_t r = 0; r < sweep->count; r++)
+        if (chosen[r])
+            runs[count++] = runs[r];
+        else
+            arrput(others, runs[r]);
+    for (size_t r = 0; r < arrlenu(others); r++)
+        runs[count + r] = others[r];
+    arrfree(others);
+    free(chosen);
+    return count;
+}
+
+static bool read_sweep(Sweep *sweep, Error *error)
+{
+    double value;
+    sweep->of_task = task_value_of(&sweep->runs[0], sweep->setting, &value);
+    sweep->y_label = sweep->of_task           ? "accuracy, %"
+                     : sweep->runs[0].by_bits ? "validation bits per byte"
+                                              : "validation loss";
+    for (size_t r = 0; r < sweep->count; r++) {
+        if (!value_of(sweep, &sweep->runs[r], &value, error))
+            return false;
+        if (!sweep->of_task && !groups_same_scale(&sweep->runs[0], &sweep->runs[r]))
+            return error_usage(error,
+                               "--by %s: %s and %s were trained on different texts or tokens, "
+                               "whose losses do not compare",
+                               sweep->setting, sweep->runs[0].name, sweep->runs[r].name);
+    }
+    if (!sweep->of_task)
+        find_factors(sweep);
+    for (size_t r = 0; r < sweep->count; r++)
+        if (value_of(sweep, &sweep->runs[r], &value, error) &&
+            is_measured(sweep, &sweep->runs[r])) /* else nothing is validated yet */
+            add_run(sweep, r, value);
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        finish_line(sweep, &sweep->lines[i]);
+    return true;
+}
+
+bool compare_sweep(RunData *runs, size_t *count, const CompareSettings *settings, Error *error)
+{
+    Sweep sweep = {.runs = runs, .count = *count, .setting = settings->by};
+    bool good = read_sweep(&sweep, error) && show(&sweep, settings, error);
     if (good)
-        print_table(lines, values, settings);
-    good = good && (!settings->svg || draw(lines, settings, error));
-    arrput(lines, all);
-    for (size_t i = 0; i < arrlenu(lines); i++) {
-        free(lines[i].name);
-        arrfree(lines[i].points);
-        arrfree(lines[i].runs);
+        *count = sweep.of_task ? 0 : move_chosen(runs, &sweep);
+    for (size_t i = 0; i < arrlenu(sweep.lines); i++) {
+        free(sweep.lines[i].name);
+        arrfree(sweep.lines[i].seeds);
+        arrfree(sweep.lines[i].runs);
+        arrfree(sweep.lines[i].means);
     }
-    arrfree(lines);
-    arrfree(values);
+    arrfree(sweep.lines);
+    arrfree(sweep.factors);
+    arrfree(sweep.values);
     return good;
 }

@@ -50,15 +50,17 @@ static const Option rows[] = {
 static const About about = {
     .name = "inspect",
     .purpose = "shows a model's predictions and attention weights for a text",
-    .synopses = {"[OPTIONS] RUN"},
+    .synopses = {"[OPTIONS] RUN [RUN]"},
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. Weights "
          "are "
          "shown for every attention kind, including those that never compute a weight matrix: "
-         "all are linear in the values, so unit vectors as values reveal the weights."},
+         "all are linear in the values, so unit vectors as values reveal the weights.",
+         "Two runs of one tokenizer read the same tokens and are shown side by side."},
     .examples = {"--text 'the company said it would' runs/linear-ptb",
                  "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
-                 "--html look.html runs/linear-ptb < text.txt"},
+                 "--html look.html runs/linear-ptb < text.txt",
+                 "--html look.html --text 'the company said' runs/softmax runs/linear"},
     .environment = {ABOUT_TERMINAL_SIZE, ABOUT_LOCALE},
 };
 
@@ -100,14 +102,21 @@ static int32_t *encode_text(const Vocabulary *vocabulary, const char *option)
     return ids;
 }
 
-/* The number of last tokens to read; warns of those left out. */
-static size_t settle_length(size_t count, const Model *model, const Settings *settings)
+/* The number of last tokens to read, which all models can; warns of those left out. */
+static size_t settle_length(size_t count, const LoadedModel *models, size_t model_count,
+                            const Settings *settings)
 {
-    size_t limit = inspection_limit(model), read = count < limit ? count : limit;
-    if (read < count)
+    size_t read = count;
+    const Model *shortest = NULL;
+    for (size_t m = 0; m < model_count; m++)
+        if (inspection_limit(&models[m].model) < read) {
+            shortest = &models[m].model;
+            read = inspection_limit(shortest);
+        }
+    if (shortest)
         print_warning("the text has %zu tokens; only the last %zu are read (%s)", count, read,
-                      read == model->config.context ? "the model's context length"
-                                                    : "the limit of inspect");
+                      read == shortest->config.context ? "the model's context length"
+                                                       : "the limit of inspect");
     if (settings->look.shown < read)
         print_warning("showing the last %zu of %zu tokens; --last N shows more",
                       settings->look.shown, read);
@@ -122,36 +131,82 @@ static void check_choice(const Settings *settings, const ModelConfig *config)
         die_usage("--head %zu: this model has %zu", settings->look.head, config->heads);
 }
 
-/* --- what comes out --- */
-
-static void write_files(const Settings *settings, const Inspection *inspection, const char *run)
+/* Opens the runs and checks that they have what is asked for. */
+static void open_runs(LoadedModel *models, const char *const *runs, size_t count,
+                      const Settings *settings)
 {
     Error error;
-    InspectPage page = {run, inspection};
+    for (size_t m = 0; m < count; m++) {
+        if (!loaded_open(&models[m], runs[m], &error))
+            die("%s", error.text);
+        if (!vocabulary_equal(&models[0].checkpoint.vocabulary,
+                              &models[m].checkpoint.vocabulary))
+            die("%s: its tokenizer differs from that of %s; side by side, models read the same "
+                "tokens",
+                runs[m], runs[0]);
+        models[m].model.config.carry_state = false; /* nothing precedes the text */
+        check_choice(settings, &models[m].model.config);
+    }
+}
+
+/* --- what comes out --- */
+
+static void write_files(const Settings *settings, const Inspections *all)
+{
+    Error error;
     if (settings->html &&
-        !file_replace_printed(settings->html, inspect_print_page, &page, &error))
+        !file_replace_printed(settings->html, inspect_print_page, all, &error))
         die("%s", error.text);
     if (settings->svg &&
-        !file_replace_printed(settings->svg, heatmap_print_document, inspection, &error))
+        !file_replace_printed(settings->svg, heatmap_print_document, all, &error))
         die("%s", error.text);
 }
 
-static void print_all(const Settings *settings, const Inspection *inspection)
+static void print_all(const Settings *settings, const Inspections *all)
 {
     TextShape shape = {terminal_width(STDOUT_FILENO), terminal_is_utf8()};
     if (settings->json) {
-        inspect_print_json(stdout, inspection);
+        inspect_print_json(stdout, all);
         return;
     }
-    inspect_print_predictions(stdout, inspection, shape);
-    putchar('\n');
-    inspect_print_heads(stdout, inspection, shape);
+    inspect_print_predictions(stdout, all, shape);
+    for (size_t m = 0; m < all->count; m++) {
+        putchar('\n');
+        inspect_print_heads(stdout, &all->each[m], shape);
+    }
     if (settings->look.layer == 0 && settings->look.head == 0)
         return;
-    for (size_t i = 0; i < inspection->head_count; i++) {
-        putchar('\n');
-        inspect_print_picture(stdout, inspection, &inspection->heads[i], shape);
+    for (size_t i = 0; i < inspections_heads(all); i++)
+        for (size_t m = 0; m < all->count; m++) {
+            const Inspection *inspection = &all->each[m];
+            if (i < inspection->head_count) {
+                putchar('\n');
+                inspect_print_picture(stdout, inspection, &inspection->heads[i], shape);
+            }
+        }
+}
+
+static void inspect(const Settings *settings, const char *const *runs, size_t count)
+{
+    LoadedModel models[INSPECT_MOST];
+    Inspection each[INSPECT_MOST];
+    const Inspections all = {runs, each, count};
+    open_runs(models, runs, count, settings);
+    const Vocabulary *vocabulary = &models[0].checkpoint.vocabulary;
+    int32_t *ids = encode_text(vocabulary, settings->text);
+    size_t length = arrlenu(ids), read = settle_length(length, models, count, settings);
+    for (size_t m = 0; m < count; m++) {
+        inspection_make(&each[m], &models[m].model, vocabulary, ids + length - read, read,
+                        &settings->look);
+        each[m].label = count > 1 ? runs[m] : NULL;
     }
+    write_files(settings, &all);
+    print_all(settings, &all);
+    for (size_t m = 0; m < count; m++) {
+        inspection_free(&each[m]);
+        loaded_close(&models[m]);
+    }
+    arrfree(ids);
 }
 
 int main(int argc, char **argv)
@@ -160,29 +215,12 @@ int main(int argc, char **argv)
     const Options group = {{OPTION_GROUP("Options", rows, &settings)}};
     CommandLine line;
     program_read_command_line(&about, &group, argc, argv, &line);
-    if (line.operand_count != 1)
+    if (line.operand_count < 1 || line.operand_count > INSPECT_MOST)
         die_usage(line.operand_count
-                      ? "give only one run"
+                      ? "give one run, or two to show side by side"
                       : "no run given; give a run directory, such as runs/linear");
-
-    LoadedModel loaded;
-    Inspection inspection;
-    Error error;
     team_start(settings.threads);
-    if (!loaded_open(&loaded, line.operands[0], &error))
-        die("%s", error.text);
-    Model *model = &loaded.model;
-    model->config.carry_state = false; /* nothing precedes the text */
-    check_choice(&settings, &model->config);
-    int32_t *ids = encode_text(&loaded.checkpoint.vocabulary, settings.text);
-    size_t count = arrlenu(ids), read = settle_length(count, model, &settings);
-    inspection_make(&inspection, model, &loaded.checkpoint.vocabulary, ids + count - read, read,
-                    &settings.look);
-    write_files(&settings, &inspection, line.operands[0]);
-    print_all(&settings, &inspection);
-    inspection_free(&inspection);
-    arrfree(ids);
-    loaded_close(&loaded);
+    inspect(&settings, line.operands, line.operand_count);
     team_stop();
     program_end(&group, &line);
     return 0;

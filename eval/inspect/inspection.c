@@ -311,6 +311,24 @@ size_t inspection_strongest(const Inspection *inspection, const HeadView *view, 
                    true, columns, most);
 }
 
+const char *inspection_why_negative(const Inspection *inspection, const HeadView *view)
+{
+    const double rounding = 1e-5;
+    const AttentionKind *kind = view->kind;
+    if (!(-view->low > rounding * view->full))
+        return NULL;
+    if (!kind->engine->finite_state)
+        return "Positions are compressed by factors that can be negative, so their softmax "
+               "weights do not stay positive.";
+    if (kind->normalised && kind->applies_rope &&
+        inspection->model->config.positions == POSITIONS_ROTARY)
+        return "The features of queries and keys are positive, but RoPE rotates them, and the "
+               "product of a rotated query and a rotated key can be negative. The "
+               "denominator is not rotated, so the weights of a row need not sum to 1.";
+    return "Nothing makes the product of a query and a key positive, neither a softmax nor "
+           "positive features; a delta rule also subtracts what it erases.";
+}
+
 /* --- names --- */
 
 /* Blanks and zero bytes must be visible; words have none. */
@@ -374,10 +392,14 @@ char *inspection_place(const Inspection *inspection, size_t column, size_t width
     return place;
 }
 
-char *inspection_title(const HeadView *view)
+char *inspection_title(const Inspection *inspection, const HeadView *view, bool utf8)
 {
-    return text_format("Layer %zu, head %zu: %s", view->layer + 1, view->head + 1,
-                       view->kind->name);
+    char *title = text_format(
+        "%s%sLayer %zu, head %zu: %s", inspection->label ? inspection->label : "",
+        inspection->label ? ": " : "", view->layer + 1, view->head + 1, view->kind->name);
+    char *safe = terminal_safe_name(title, SIZE_MAX, utf8);
+    free(title);
+    return safe;
 }
 
 char *inspection_value(double value)

@@ -38,6 +38,7 @@ typedef struct InspectionOptions {
 } InspectionOptions;
 
 typedef struct Inspection {
+    const char *label; /* tells the model from the one beside it; NULL: it is alone */
     const Model *model;
     const Vocabulary *vocabulary;
     const int32_t *ids; /* of the shown tokens */
@@ -81,8 +82,11 @@ static inline size_t inspection_row_end(const Inspection *inspection, size_t i)
 size_t inspection_strongest(const Inspection *inspection, const HeadView *view, size_t i,
                             size_t *columns, size_t most);
 
-/* "Layer 2, head 1: linear"; the caller frees. */
-char *inspection_title(const HeadView *view);
+/* Why the head has negative weights, in a sentence; NULL: it has none. */
+const char *inspection_why_negative(const Inspection *inspection, const HeadView *view);
+
+/* "Layer 2, head 1: linear", after the label if there is one; printable; the caller frees. */
+char *inspection_title(const Inspection *inspection, const HeadView *view, bool utf8);
 /* A printable name of a token, of one at its place or of a column, on one line of at most
  * `width` columns. Bytes that are no character are escapes such as \xc3; a token at its place
  * that completes a character has it behind: "\xbc (ü)". The caller frees. */

@@ -1,9 +1,12 @@
 #include "eval/inspect/views.h"
+#include "eval/show/markup.h"
+#include "eval/show/terminal.h"
 #include "src/base/json.h"
 #include "src/base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WORD = 14, STRONGEST = 8 };
 
@@ -44,40 +47,72 @@ static Enumeration enumeration_after(FILE *out, size_t used, TextShape shape)
 
 /* --- tables --- */
 
-static void print_prediction(FILE *out, const Inspection *inspection, size_t i, TextShape shape)
+enum { FIGURES = 17, TOKENS = 6 + 2 * (WORD + 1) }; /* columns of a model's, and before them */
+
+/* Of one model: the probability and rank of the token that follows, then the likeliest tokens
+ * as far as `width` has room, of which it returns the rest. */
+static size_t print_prediction(FILE *out, const Inspection *inspection, size_t i, size_t width,
+                               bool utf8)
 {
-    enum { USED = 6 + 2 * (WORD + 1) + 17 };
     const Prediction *prediction = &inspection->predictions[i];
-    char *word = inspection_token(inspection, i, WORD, shape.utf8);
-    fprintf(out, "%4zu  ", inspection_number(inspection, i));
-    print_padded(out, word, WORD + 1);
-    free(word);
     if (prediction->rank > 0) {
-        word = inspection_token(inspection, i + 1, WORD, shape.utf8);
-        print_padded(out, word, WORD + 1);
         fprintf(out, prediction->probability < 5e-5 ? "%7.0e" : "%7.4f",
                 prediction->probability);
         fprintf(out, " %7zu  ", prediction->rank);
-        free(word);
     } else {
-        fprintf(out, "%*s", WORD + 1 + 17, "");
+        fprintf(out, "%*s", FIGURES, "");
     }
-    Enumeration list = enumeration_after(out, USED, shape);
+    Enumeration list = enumeration_after(out, FIGURES, (TextShape){width, utf8});
     bool fits = true;
     for (size_t g = 0; g < inspection->guesses && fits; g++) {
-        word = inspection_word(inspection, prediction->best[g].id, WORD, shape.utf8);
+        char *word = inspection_word(inspection, prediction->best[g].id, WORD, utf8);
         fits = enumerate(&list, word, prediction->best[g].probability);
         free(word);
+    }
+    return list.room;
+}
+
+/* The names of two models above their columns. */
+static void print_labels(FILE *out, const Inspections *all, size_t width, bool utf8)
+{
+    fprintf(out, "%*s", TOKENS, "");
+    for (size_t m = 0; m < all->count; m++) {
+        char *label = terminal_safe_name(all->runs[m], width - 1, utf8);
+        print_padded(out, label, m + 1 < all->count ? width : 0);
+        free(label);
     }
     fputc('\n', out);
 }
 
-void inspect_print_predictions(FILE *out, const Inspection *inspection, TextShape shape)
+void inspect_print_predictions(FILE *out, const Inspections *all, TextShape shape)
 {
-    fprintf(out, "%4s  %-*s%-*s%7s %7s  %s\n", "#", WORD + 1, "token", WORD + 1, "followed by",
-            "prob.", "rank", "likeliest");
-    for (size_t i = 0; i < inspection->shown; i++)
-        print_prediction(out, inspection, i, shape);
+    const Inspection *first = all->each;
+    size_t width = shape.width > TOKENS ? (shape.width - TOKENS) / all->count : 0;
+    width = width > FIGURES ? width : FIGURES;
+    if (all->count > 1)
+        print_labels(out, all, width, shape.utf8);
+    fprintf(out, "%4s  %-*s%-*s", "#", WORD + 1, "token", WORD + 1, "followed by");
+    for (size_t m = 0, rest = 0; m < all->count; m++) {
+        const char *list = width >= FIGURES + strlen("likeliest") ? "likeliest" : "";
+        fprintf(out, "%*s%7s %7s  %s", (int)rest, "", "prob.", "rank", list);
+        rest = width - FIGURES - strlen(list);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < first->shown; i++) {
+        char *word = inspection_token(first, i, WORD, shape.utf8);
+        fprintf(out, "%4zu  ", inspection_number(first, i));
+        print_padded(out, word, WORD + 1);
+        free(word);
+        word = i + 1 < first->shown ? inspection_token(first, i + 1, WORD, shape.utf8)
+                                    : memory_copy_text("");
+        print_padded(out, word, WORD + 1);
+        free(word);
+        for (size_t m = 0, rest = 0; m < all->count; m++) {
+            fprintf(out, "%*s", (int)rest, "");
+            rest = print_prediction(out, &all->each[m], i, width, shape.utf8);
+        }
+        fputc('\n', out);
+    }
 }
 
 static void print_head(FILE *out, const Inspection *inspection, const HeadView *view,
@@ -101,10 +136,23 @@ static void print_head(FILE *out, const Inspection *inspection, const HeadView *
 
 void inspect_print_heads(FILE *out, const Inspection *inspection, TextShape shape)
 {
+    if (inspection->label) {
+        char *label = terminal_safe_name(inspection->label, shape.width, shape.utf8);
+        fprintf(out, "%s\n", label);
+        free(label);
+    }
     fprintf(out, "%5s %5s  %-11s %7s %8s  %s\n", "layer", "head", "kind", "entropy", "distance",
             "the last token attends to");
     for (size_t i = 0; i < inspection->head_count; i++)
         print_head(out, inspection, &inspection->heads[i], shape);
+}
+
+size_t inspections_heads(const Inspections *all)
+{
+    size_t most = 0;
+    for (size_t m = 0; m < all->count; m++)
+        most = all->each[m].head_count > most ? all->each[m].head_count : most;
+    return most;
 }
 
 /* --- pictures --- */
@@ -192,7 +240,7 @@ void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadVi
                            TextShape shape)
 {
     Fit fit = fit_of(inspection, shape);
-    char *title = inspection_title(view);
+    char *title = inspection_title(inspection, view, shape.utf8);
     fprintf(out, "%s\n", title);
     free(title);
     print_key(out, view, shape);
@@ -250,14 +298,29 @@ static json_t *head_json(const Inspection *inspection, const HeadView *view)
                      "weights", weights);
 }
 
-void inspect_print_json(FILE *out, const Inspection *inspection)
+static json_t *inspection_json(const Inspection *inspection)
 {
     json_t *tokens = json_array(), *heads = json_array();
     for (size_t i = 0; i < inspection->shown; i++)
         json_array_append_new(tokens, prediction_json(inspection, i));
     for (size_t i = 0; i < inspection->head_count; i++)
         json_array_append_new(heads, head_json(inspection, &inspection->heads[i]));
-    json_print(out, json_pack("{s:o, s:o, s:b, s:o, s:o}", "read", json_count(inspection->read),
-                              "shown", json_count(inspection->shown), "first_column_is_rest",
-                              inspection->rest > 0, "tokens", tokens, "heads", heads));
+    return json_pack("{s:o, s:o, s:b, s:o, s:o}", "read", json_count(inspection->read), "shown",
+                     json_count(inspection->shown), "first_column_is_rest",
+                     inspection->rest > 0, "tokens", tokens, "heads", heads);
+}
+
+void inspect_print_json(FILE *out, const Inspections *all)
+{
+    if (all->count == 1) {
+        json_print(out, inspection_json(all->each));
+        return;
+    }
+    json_t *runs = json_array();
+    for (size_t m = 0; m < all->count; m++) {
+        json_t *run = inspection_json(&all->each[m]);
+        json_object_set_new(run, "run", markup_json(all->runs[m]));
+        json_array_append_new(runs, run);
+    }
+    json_print(out, json_pack("{s:o}", "runs", runs));
 }

@@ -1,10 +1,22 @@
-/* An inspection on a terminal, as JSON, as pictures and as a page. */
+/* Inspections on a terminal, as JSON, as pictures and as a page: of one model, or of two that
+ * have read the same tokens, side by side. */
 #ifndef LINNET_INSPECT_VIEWS_H
 #define LINNET_INSPECT_VIEWS_H
 
 #include "eval/inspect/inspection.h"
 
 #include <stdio.h>
+
+enum { INSPECT_MOST = 2 };
+
+typedef struct Inspections {
+    const char *const *runs; /* (count) their names */
+    const Inspection *each;  /* (count) of the same tokens, as many of them shown */
+    size_t count;
+} Inspections;
+
+/* The most heads that any of them has. */
+size_t inspections_heads(const Inspections *all);
 
 /* --- terminal --- */
 
@@ -14,7 +26,7 @@ typedef struct TextShape {
 } TextShape;
 
 /* The predictions after each token. */
-void inspect_print_predictions(FILE *out, const Inspection *inspection, TextShape shape);
+void inspect_print_predictions(FILE *out, const Inspections *all, TextShape shape);
 /* A line per head: its summary, and what the last token attends to. */
 void inspect_print_heads(FILE *out, const Inspection *inspection, TextShape shape);
 /* The weights of a head as rows of shades. */
@@ -23,7 +35,7 @@ void inspect_print_picture(FILE *out, const Inspection *inspection, const HeadVi
 
 /* --- JSON: every digit, rows up to the diagonal --- */
 
-void inspect_print_json(FILE *out, const Inspection *inspection);
+void inspect_print_json(FILE *out, const Inspections *all);
 
 /* --- SVG --- */
 
@@ -36,17 +48,16 @@ void heatmap_print(FILE *out, const Inspection *inspection, const HeadView *view
 /* Style rules, for light and dark themes. */
 extern const char heatmap_style[];
 
-/* A whole document of all heads, a row per layer; a function for file_replace_printed. */
-void heatmap_print_document(FILE *out, const void *inspection);
+/* The width of its element. */
+size_t heatmap_width(const Inspection *inspection);
+
+/* A whole document of all heads, a row per layer; a function for file_replace_printed, which
+ * takes Inspections. */
+void heatmap_print_document(FILE *out, const void *all);
 
 /* --- HTML: a self-contained page, without network or script --- */
 
-typedef struct InspectPage {
-    const char *run;
-    const Inspection *inspection;
-} InspectPage;
-
-/* Prints the page; a function for file_replace_printed. */
-void inspect_print_page(FILE *out, const void *page);
+/* Prints the page; a function for file_replace_printed, which takes Inspections. */
+void inspect_print_page(FILE *out, const void *all);
 
 #endif

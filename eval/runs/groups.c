@@ -13,10 +13,10 @@ const char *group_seed(const RunData *run)
     return seed ? seed : "";
 }
 
-static bool changes_a_run(const char *setting)
+bool groups_setting_matters(const char *setting)
 {
-    static const char *const harmless[] = {"seed", "save-every", "log-every", "sample-every",
-                                           NULL};
+    static const char *const harmless[] = {"seed",         "save-every", "log-every",
+                                           "sample-every", RUN_MACHINE,  NULL};
     return !text_is_among(setting, harmless);
 }
 
@@ -25,7 +25,8 @@ static bool has_settings_of(const RunData *a, const RunData *b)
 {
     for (size_t i = 0; i < arrlenu(a->settings); i++) {
         const char *name = a->settings[i].name, *value = rundata_setting(b, name);
-        if (changes_a_run(name) && (!value || strcmp(value, rundata_setting(a, name)) != 0))
+        if (groups_setting_matters(name) &&
+            (!value || strcmp(value, rundata_setting(a, name)) != 0))
             return false;
     }
     return true;
@@ -150,6 +151,61 @@ static void name_groups(RunGroup *groups)
     free(unfit);
 }
 
+/* Whether a word ends before text[at]: after a blank, but not inside a number such as 0.01 or
+ * 1e-3. */
+static bool is_between_words(const char *text, size_t at)
+{
+    const char *digits = "0123456789";
+    if (at == 0 || !is_blank(text[at - 1]))
+        return false;
+    bool in_number = text[at] && strchr(digits, text[at]) && at > 1 &&
+                     (text[at - 1] == '.' ? strchr(digits, text[at - 2]) != NULL
+                                          : text[at - 2] == 'e');
+    return !in_number;
+}
+
+/* How many characters of whole words the names of all groups share at the beginning, or, after
+ * so many, at the end. */
+static size_t shared_words(const RunGroup *groups, size_t prefix, bool at_end)
+{
+    const char *first = groups[0].whole_name;
+    size_t same = strlen(first) - (at_end ? prefix : 0);
+    for (size_t g = 1; g < arrlenu(groups); g++) {
+        const char *name = groups[g].whole_name;
+        size_t length = 0, of_first = strlen(first), of_name = strlen(name);
+        while (length < same && length + prefix < of_name &&
+               (at_end ? first[of_first - 1 - length] == name[of_name - 1 - length]
+                       : first[length] == name[length]))
+            length++;
+        same = length;
+    }
+    /* A word has to be left in every name: the suffix takes its blank along. */
+    while (same > 0 && !(at_end ? is_between_words(first, strlen(first) - same + 1)
+                                : is_between_words(first, same)))
+        same--;
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (strlen(groups[g].whole_name) <= prefix + same)
+            return 0;
+    return same;
+}
+
+/* Takes what all names share from the names that are shown. */
+static void shorten_names(RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        groups[g].whole_name = memory_copy_text(groups[g].name);
+    if (arrlenu(groups) < 2)
+        return;
+    const size_t prefix = shared_words(groups, 0, false),
+                 suffix = shared_words(groups, prefix, true);
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        char *name = groups[g].name;
+        const size_t length = strlen(name) - prefix - suffix;
+        memmove(name, name + prefix, length);
+        name[length] = '\0';
+    }
+}
+
 /* --- curves --- */
 
 /* Moves *i to the first validation at or after the given step, and returns it; NULL if there is
@@ -251,11 +307,6 @@ GroupLoss groups_test_of(GroupLoss measure)
     return measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST;
 }
 
-const char *groups_unit(GroupLoss measure)
-{
-    return measure == GROUP_BITS ? "bits per byte" : "nats per token";
-}
-
 RunGroup *groups_make(const RunData *runs, size_t count, bool together)
 {
     RunGroup *groups = NULL;
@@ -268,11 +319,13 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
         arrput(groups[g].runs, &runs[r]);
     }
     name_groups(groups);
+    shorten_names(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
         draw_curve(&groups[g]);
         for (GroupLoss loss = 0; loss < GROUP_LOSSES; loss++)
             groups[g].losses[loss] = losses_of(&groups[g], loss);
     }
+    groups_compare(groups);
     return groups;
 }
 
@@ -280,6 +333,7 @@ void groups_free(RunGroup *groups)
 {
     for (size_t g = 0; g < arrlenu(groups); g++) {
         free(groups[g].name);
+        free(groups[g].whole_name);
         arrfree(groups[g].runs);
         arrfree(groups[g].points);
     }

@@ -5,6 +5,8 @@
 #include "src/base/containers.h"
 #include "src/base/text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Settings that a loss depends on even for the same model: those of the text, then those of
@@ -149,16 +151,134 @@ static char *section_name(const RunData *run, const RunData *runs, size_t count)
     return name;
 }
 
-GroupDifference groups_difference(const RunGroup *base, const RunGroup *other, GroupLoss loss)
+/* --- comparisons with a control --- */
+
+/* The first group whose losses compare with those of group g. */
+static size_t control_of(const RunGroup *groups, size_t g)
 {
-    const Sample *of_base = &base->losses[loss], *of_other = &other->losses[loss];
-    const bool of_bytes = loss == GROUP_BITS || loss == GROUP_TEST_BITS;
-    const size_t settings = of_bytes ? TEXT_SETTINGS : SCALE_SETTINGS;
-    return (GroupDifference){
-        .comparable = agree(base->runs[0], other->runs[0], settings),
-        .difference = of_other->mean - of_base->mean,
-        .interval = student_difference(*of_base, *of_other, GROUP_TAILS),
-    };
+    size_t control = 0;
+    while (!groups_same_scale(groups[control].runs[0], groups[g].runs[0]))
+        control++;
+    return control;
+}
+
+static bool is_of_bytes(GroupLoss loss)
+{
+    return loss == GROUP_BITS || loss == GROUP_TEST_BITS;
+}
+
+const char *groups_unit(GroupLoss loss)
+{
+    return is_of_bytes(loss) ? "bits per byte" : "nats per token";
+}
+
+/* Whether the losses of a group may be compared with those of others of its scale. */
+static bool takes_part(const RunGroup *control, const RunGroup *group, GroupLoss loss)
+{
+    return !group_diverged(group) && agree(control->runs[0], group->runs[0],
+                                           is_of_bytes(loss) ? TEXT_SETTINGS : SCALE_SETTINGS);
+}
+
+/* Compares the groups of one scale, an array of stb_ds of which the first is the control. */
+static void compare_scale(RunGroup **scale, GroupLoss loss)
+{
+    const RunGroup *control = scale[0];
+    const size_t count = arrlenu(scale);
+    Sample *samples = NULL;
+    double *p = memory_new(count, sizeof *p, "the groups of runs");
+    for (size_t g = 0; g < count; g++)
+        if (takes_part(control, scale[g], loss))
+            arrput(samples, scale[g]->losses[loss]);
+    GroupDifference none = {.of = {NAN, NAN, NAN, NAN},
+                            .control = control->losses[loss].mean,
+                            .pool = student_pool(samples, arrlenu(samples))};
+    for (size_t g = 0; g < count; g++) {
+        GroupDifference *from = &scale[g]->differences[loss];
+        *from = none;
+        if (g > 0 && takes_part(control, control, loss) && takes_part(control, scale[g], loss))
+            from->of = student_difference(control->losses[loss], scale[g]->losses[loss],
+                                          none.pool, GROUP_TAILS);
+        p[g] = from->of.p;
+        none.comparisons += isnan(p[g]) ? 0 : 1;
+    }
+    student_holm(p, count);
+    for (size_t g = 0; g < count; g++) {
+        scale[g]->differences[loss].holm = p[g];
+        scale[g]->differences[loss].comparisons = none.comparisons;
+    }
+    free(p);
+    arrfree(samples);
+}
+
+void groups_compare(RunGroup *groups)
+{
+    for (size_t first = 0; first < arrlenu(groups); first++) {
+        RunGroup **scale = NULL;
+        if (control_of(groups, first) != first)
+            continue;
+        for (size_t g = first; g < arrlenu(groups); g++)
+            if (control_of(groups, g) == first)
+                arrput(scale, &groups[g]);
+        for (GroupLoss loss = 0; loss < GROUP_LOSSES; loss++)
+            compare_scale(scale, loss);
+        arrfree(scale);
+    }
+}
+
+/* Whether the group or one of its runs has this name, or else this attention kind. */
+static bool is_called(const RunGroup *group, const char *name, bool by_kind)
+{
+    const char *kind = group->runs[0]->attn;
+    bool called = by_kind
+                      ? kind && strcmp(kind, name) == 0
+                      : strcmp(group->name, name) == 0 || strcmp(group->whole_name, name) == 0;
+    for (size_t r = 0; !by_kind && r < arrlenu(group->runs); r++)
+        called |= strcmp(group->runs[r]->name, name) == 0;
+    return called;
+}
+
+size_t groups_choose_control(RunGroup *groups, const char *name)
+{
+    const size_t count = arrlenu(groups);
+    size_t found = 0;
+    for (size_t first = 0, end; first < count; first = end) {
+        size_t chosen = count;
+        for (end = first; end < count && control_of(groups, end) == first;)
+            end++;
+        for (int by_kind = 0; by_kind < 2; by_kind++)
+            for (size_t g = first; g < end && chosen == count; g++)
+                chosen = is_called(&groups[g], name, by_kind) ? g : count;
+        if (chosen == count)
+            continue;
+        const RunGroup control = groups[chosen];
+        memmove(&groups[first + 1], &groups[first], (chosen - first) * sizeof control);
+        groups[first] = control;
+        found++;
+    }
+    groups_compare(groups);
+    return found;
+}
+
+GroupLoss groups_compared_loss(const RunGroup *groups)
+{
+    const GroupLoss measure = groups_measure(groups), test = groups_test_of(measure);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (!isnan(groups[g].differences[test].of.mean))
+            return test;
+    return measure;
+}
+
+const char *group_verdict(const GroupDifference *difference)
+{
+    return isnan(difference->holm)           ? NULL
+           : difference->holm >= GROUP_TAILS ? "not told apart"
+           : difference->of.mean < 0         ? "better"
+                                             : "worse";
+}
+
+double group_per_cent(const GroupDifference *from, double difference, GroupLoss loss)
+{
+    return 100 * (is_of_bytes(loss) ? difference / from->control : expm1(difference));
 }
 
 /* --- all that is compared --- */
@@ -182,13 +302,15 @@ static RunGroup *groups_of_scale(const RunGroup *groups, size_t scale)
     return part;
 }
 
-Comparison comparison_make(RunData *runs, size_t count, bool together)
+Comparison comparison_make(RunData *runs, size_t count, bool together, const char *control)
 {
     groups_choose_scales(runs, count);
     Comparison comparison = {.runs = runs,
                              .count = count,
                              .each = groups_make(runs, count, false),
                              .groups = groups_make(runs, count, together)};
+    if (control)
+        comparison.controls = groups_choose_control(comparison.groups, control);
     groups_identify(comparison.groups, runs);
     for (size_t r = 0; r < count; r++) {
         const size_t scale = runs[r].scale;
@@ -199,6 +321,17 @@ Comparison comparison_make(RunData *runs, size_t count, bool together)
                               .groups = groups_of_scale(comparison.groups, scale)}));
     }
     return comparison;
+}
+
+bool comparison_differs(const Comparison *all, const char *name)
+{
+    const char *first = rundata_setting(&all->runs[0], name);
+    for (size_t r = 1; r < all->count; r++) {
+        const char *value = rundata_setting(&all->runs[r], name);
+        if (!first != !value || (first && strcmp(first, value) != 0))
+            return true;
+    }
+    return false;
 }
 
 void comparison_free(Comparison *comparison)

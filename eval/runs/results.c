@@ -78,10 +78,8 @@ static char *accuracy_text(double accuracy)
     return text_format("%.2f %%", 100 * accuracy);
 }
 
-/* A difference of losses as a relative difference of perplexities, in per cent. */
-static char *per_cent_text(double difference)
+static char *per_cent_text(double per_cent)
 {
-    double per_cent = 100 * expm1(difference);
     return text_format(fabs(per_cent) < LONG ? "%+.1f" : "%+.3g", per_cent);
 }
 
@@ -114,10 +112,20 @@ static double seeds(const RunGroup *group)
     return group->losses[GROUP_BEST].count > 1 ? group->losses[GROUP_BEST].count : NAN;
 }
 
-static double parameters(const RunGroup *group)
+double results_tokens(const RunGroup *group)
+{
+    return mean_of(group, offsetof(RunData, tokens));
+}
+
+double results_parameters(const RunGroup *group)
 {
     size_t count = group->runs[0]->parameters;
     return count > 0 ? (double)count : NAN;
+}
+
+static double state(const RunGroup *group)
+{
+    return group->runs[0]->state > 0 ? (double)group->runs[0]->state : NAN;
 }
 
 static double best_perplexity(const RunGroup *group)
@@ -184,25 +192,41 @@ static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
     return text;
 }
 
-/* The relative difference of perplexity to the first group; of validation losses only where no
- * test losses are compared. */
+/* The relative difference of perplexity or of bits per byte to the control. */
 static char *against_first(const RunGroup *groups, size_t g, GroupLoss loss)
 {
-    GroupDifference of = groups_difference(&groups[0], &groups[g], loss);
-    for (size_t other = 1; loss == GROUP_BEST && other < arrlenu(groups); other++)
-        if (!isnan(groups[other].losses[GROUP_TEST].mean - groups[0].losses[GROUP_TEST].mean))
-            return NULL;
-    if (g == 0 || !of.comparable || isnan(of.difference) || group_diverged(&groups[g]))
+    const GroupDifference *from = &groups[g].differences[loss];
+    if (loss != groups_compared_loss(groups) || isnan(from->of.mean))
         return NULL;
-    char *middle = per_cent_text(of.difference), *text = text_format("%s %%", middle);
-    if (!isnan(of.interval.low)) {
-        char *low = per_cent_text(of.interval.low), *high = per_cent_text(of.interval.high);
+    char *middle = per_cent_text(group_per_cent(from, from->of.mean, loss)),
+         *text = text_format("%s %%", middle);
+    if (!isnan(from->of.low)) {
+        char *low = per_cent_text(group_per_cent(from, from->of.low, loss)),
+             *high = per_cent_text(group_per_cent(from, from->of.high, loss));
         text_append(&text, " (%s to %s)", low, high);
         free(low);
         free(high);
     }
     free(middle);
     return text;
+}
+
+/* The same without the interval. */
+static char *change(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    loss = groups_compared_loss(groups);
+    const GroupDifference *from = &groups[g].differences[loss];
+    return group_diverged(&groups[g]) ? memory_copy_text("diverged")
+           : isnan(from->of.mean)
+               ? NULL
+               : text_format("%+.2f %%", group_per_cent(from, from->of.mean, loss));
+}
+
+static char *verdict(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    (void)loss;
+    const char *word = group_verdict(&groups[g].differences[groups_compared_loss(groups)]);
+    return word ? memory_copy_text(word) : NULL;
 }
 
 /* --- columns --- */
@@ -231,7 +255,8 @@ typedef struct Column {
 static const Column of_terminal[] = {
     {"attn", .tell = attention, .worth = 5, .most = 16, .left = true},
     {"seeds", .of = seeds, .write = count_text, .worth = 12, .rare = true},
-    {"params", .of = parameters, .write = results_amount, .worth = 4},
+    {"params", .of = results_parameters, .write = results_amount, .worth = TABLE_ALWAYS},
+    {"tokens", .of = results_tokens, .write = results_amount, .worth = TABLE_ALWAYS},
     {"val loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .worth = TABLE_ALWAYS,
      .marked = true},
     {"std", SAMPLE(GROUP_BEST, deviation), .write = loss_text, .worth = 10, .rare = true},
@@ -242,17 +267,20 @@ static const Column of_terminal[] = {
     {"test ppl", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text, .worth = 11,
      .rare = true},
     {"test bpb", SAMPLE(GROUP_TEST_BITS, mean), .write = loss_text, .worth = 11, .rare = true},
+    {"vs. first", .tell = change, .worth = 11, .rare = true},
+    {"verdict", .tell = verdict, .worth = 12, .left = true, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},
     {"tok/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 7},
     {"time", MEAN_OF(seconds), .write = time_text, .worth = 6},
     {"MB", .of = peak, .write = count_text, .worth = 3, .rare = true},
 };
-enum { REACH_WORTH = 8, REACH_AFTER = 10 }; /* the columns before those of --reach */
+enum { REACH_WORTH = 8, REACH_AFTER = 11 }; /* the columns before those of --reach */
 
 static const Column of_markdown[] = {
     {"attn", .tell = attention, .left = true},
-    {"params", .of = parameters, .write = results_amount},
+    {"params", .of = results_parameters, .write = results_amount},
+    {"tokens", .of = results_tokens, .write = results_amount},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
     {"validation ppl", .tell = certainty, .loss = GROUP_BEST, .marked = true},
     {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .rare = true, .marked = true},
@@ -261,14 +289,24 @@ static const Column of_markdown[] = {
     {"test bits/byte", .tell = certainty, .loss = GROUP_TEST_BITS, .rare = true},
     {"test ppl vs. first", .tell = against_first, .loss = GROUP_TEST, .rare = true},
     {"validation ppl vs. first", .tell = against_first, .loss = GROUP_BEST, .rare = true},
+    {"test bits/byte vs. first", .tell = against_first, .loss = GROUP_TEST_BITS, .rare = true},
+    {"bits/byte vs. first", .tell = against_first, .loss = GROUP_BITS, .rare = true},
+    {"verdict", .tell = verdict, .left = true, .rare = true},
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
     {"time", MEAN_OF(seconds), .write = time_text},
     {"MB", .of = peak, .write = count_text, .rare = true},
 };
 
+static const Column of_forest[] = {
+    {"change", .tell = change, .worth = 12},
+    {"params", .of = results_parameters, .write = results_amount, .worth = 11},
+    {"state, B", .of = state, .write = results_amount, .worth = 9},
+    {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 10},
+};
+
 static const Column of_page[] = {
     {"attention", .tell = attention, .left = true},
-    {"parameters", .of = parameters, .write = whole_text},
+    {"parameters", .of = results_parameters, .write = whole_text},
     {"best validation loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .best = true,
      .marked = true},
     {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true,
@@ -276,6 +314,7 @@ static const Column of_page[] = {
     {"bits per byte", .of = best_bits, .write = loss_text, .loss = GROUP_BITS, .best = true,
      .marked = true},
     {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
+    {"tokens", .of = results_tokens, .write = whole_text},
     {"test perplexity", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text,
      .loss = GROUP_TEST,
      .best = true},
@@ -349,6 +388,11 @@ Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach)
 Table results_for_markdown(const RunGroup *groups)
 {
     return make(groups, of_markdown, COUNT(of_markdown));
+}
+
+Table results_for_forest(const RunGroup *groups)
+{
+    return make(groups, of_forest, COUNT(of_forest));
 }
 
 /* Marks the lowest numbers of a column, among groups that did not diverge. */

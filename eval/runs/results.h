@@ -13,11 +13,18 @@ typedef struct ResultsReach {
 } ResultsReach;
 
 /* The tables of an stb_ds array of groups; table_free frees them. For a terminal, with columns
- * for the losses to reach (also an stb_ds array); for Markdown, with confidence intervals; for
- * a page, with all digits and, if asked for, the best values marked. */
+ * for the losses to reach (also an stb_ds array); for Markdown, with confidence intervals; what
+ * stands beside the picture of a forest plot; for a page, with all digits and, if asked for,
+ * the best values marked. */
 Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach);
 Table results_for_markdown(const RunGroup *groups);
+Table results_for_forest(const RunGroup *groups);
 Table results_for_page(const RunGroup *groups, bool mark_best);
+
+/* The tokens that the runs of a group have seen, their mean; and its parameters. NaN: unknown.
+ */
+double results_tokens(const RunGroup *group);
+double results_parameters(const RunGroup *group);
 
 /* Four or so digits and a unit, such as "12.3k"; the caller's. */
 char *results_amount(double amount);

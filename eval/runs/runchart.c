@@ -1,4 +1,6 @@
 #include "eval/runs/runchart.h"
+#include "eval/runs/results.h"
+#include "src/attention/attention.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/text.h"
@@ -202,6 +204,101 @@ char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
     text_append(&title, ": ");
     groups_append_names(&title, groups);
     return title;
+}
+
+/* --- the forest plot --- */
+
+/* The number of the idea of a run's attention kind, in the order of `--attn help`, and its
+ * name, which is NULL for unknown or mixed kinds. */
+static size_t idea_of(const RunData *run, const char **idea)
+{
+    size_t number = 0;
+    *idea = NULL;
+    for (size_t i = 0; attention_name(i); i++) {
+        if (attention_group(i)) {
+            *idea = attention_group(i);
+            number++;
+        }
+        if (run->attn && strcmp(attention_name(i), run->attn) == 0)
+            return number;
+    }
+    *idea = NULL;
+    return number + 1;
+}
+
+/* 0 for the control; NaN without a difference. */
+static double estimate_of(const RunGroup *group, const RunGroup *control, GroupLoss loss)
+{
+    const GroupDifference *from = &group->differences[loss];
+    bool is_control = group->runs[0] == control->runs[0] && !isnan(control->losses[loss].mean);
+    return is_control ? 0 : group_per_cent(from, from->of.mean, loss);
+}
+
+/* Whether group a stands after b: by idea, then by estimate; without one last. */
+static bool stands_after(const RunGroup *a, const RunGroup *b, const RunGroup *control,
+                         GroupLoss loss)
+{
+    const char *name;
+    const size_t of_a = idea_of(a->runs[0], &name), of_b = idea_of(b->runs[0], &name);
+    const double x = estimate_of(a, control, loss), y = estimate_of(b, control, loss);
+    return of_a != of_b ? of_a > of_b : x > y || (isnan(x) && !isnan(y));
+}
+
+/* The groups in the order of the plot, which borrow from the given ones; an array of stb_ds. */
+static RunGroup *sort_for_forest(const RunGroup *groups, GroupLoss loss)
+{
+    RunGroup *sorted = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        size_t at = g;
+        arrput(sorted, groups[g]);
+        for (; at > 0 && stands_after(&sorted[at - 1], &groups[g], groups, loss); at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = groups[g];
+    }
+    return sorted;
+}
+
+/* The words before the first comma or colon of an idea. The caller's. */
+static char *heading_of(const char *idea)
+{
+    return idea ? text_format("%.*s", (int)strcspn(idea, ",:"), idea)
+                : memory_copy_text("Mixed or other kinds");
+}
+
+Forest runchart_forest(const RunGroup *groups)
+{
+    const GroupLoss loss = groups_compared_loss(groups);
+    const bool of_test = loss == GROUP_TEST || loss == GROUP_TEST_BITS,
+               of_bits = loss == GROUP_BITS || loss == GROUP_TEST_BITS;
+    RunGroup *sorted = sort_for_forest(groups, loss);
+    const char *control = groups[0].name, *corpus = shared_corpus(groups),
+               *measure = of_bits ? "bits per byte" : "perplexity",
+               *text = of_test ? "test" : "validation";
+    Forest forest = {.table = results_for_forest(sorted),
+                     .x_label = text_format("%s %s vs. %s, %%", text, measure, control),
+                     .title = text_format("Change of the %s %s%s%s against %s", text, measure,
+                                          corpus ? " on " : "", corpus ? corpus : "", control),
+                     .note = text_format("Lines: 95 %% confidence intervals over seeds. "
+                                         "Filled: told apart from %s (Holm, %g).",
+                                         control, GROUP_TAILS)};
+    const char *before = "";
+    bool single = false; /* an estimate has no interval */
+    for (size_t g = 0; g < arrlenu(sorted); g++) {
+        const GroupDifference *from = &sorted[g].differences[loss];
+        const char *idea;
+        idea_of(sorted[g].runs[0], &idea);
+        arrput(forest.marks, ((ForestMark){.heading = idea != before ? heading_of(idea) : NULL,
+                                           .estimate = estimate_of(&sorted[g], groups, loss),
+                                           .low = group_per_cent(from, from->of.low, loss),
+                                           .high = group_per_cent(from, from->of.high, loss),
+                                           .filled = from->holm < GROUP_TAILS}));
+        single |= isnan(from->of.low) && from->of.mean < INFINITY;
+        before = idea;
+    }
+    if (single)
+        text_append(&forest.note, " Without a line: fewer than two seeds.");
+    arrfree(sorted);
+    return forest;
 }
 
 /* --- thinning --- */

@@ -5,6 +5,7 @@
 #define LINNET_RUNCHART_H
 
 #include "eval/show/chart.h"
+#include "eval/show/forest.h"
 #include "eval/runs/groups.h"
 
 typedef struct RunChartAxes {
@@ -23,6 +24,10 @@ const char *runchart_y_name(size_t index);
  * run's matching of attention outputs ended. The entropy of the corpus is a level line unless
  * it is NaN. The caller sets the size and frees the chart. */
 Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes);
+/* The differences of all groups from the control, which is the first, in per cent; grouped by
+ * the idea of the attention kind, in the order of `--attn help`, and sorted by the estimate.
+ * Dots of groups that Holm's correction tells apart are filled. forest_free frees it. */
+Forest runchart_forest(const RunGroup *groups);
 /* Whether these axes show losses per token of different tokenizers, which do not compare. */
 bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */

@@ -51,10 +51,12 @@ static void add_setting(RunData *run, const char *name, const char *value)
     arrput(run->settings, setting);
 }
 
-/* Runs of different histories differ like runs of different settings. */
+/* Runs of different histories differ like runs of different settings; the machine, which does
+ * not make another group, is read like them. */
 static void read_history(RunData *run, char *comment)
 {
-    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED};
+    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED, RUN_MATCHED,
+                                       RUN_MACHINE};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char *value = comment_value(comment, keys[i]);
         if (value)
@@ -70,6 +72,8 @@ static void read_comment(RunData *run, char *comment)
     char *value = comment_value(comment, "parameters");
     if (value && !text_to_size(value, &run->parameters))
         run->parameters = 0;
+    if ((value = comment_value(comment, "length")))
+        run->steps = count_of(value, "steps");
     if ((value = comment_value(comment, "state")))
         run->state = count_of(value, "bytes");
     if ((value = comment_value(comment, "training text")))
@@ -175,6 +179,7 @@ static void summarise(RunData *run)
     if (last) {
         run->final_train_loss = last->train_loss;
         run->seconds = last->seconds;
+        run->tokens = (double)last->tokens;
     }
     run->tokens_per_second = median_speed(run->rows);
 }
@@ -217,6 +222,7 @@ bool rundata_read(RunData *run, const char *path, Error *error)
                      .final_train_loss = NAN,
                      .tokens_per_second = NAN,
                      .seconds = NAN,
+                     .tokens = NAN,
                      .peak_mb = NAN};
     char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG),
          *scores = file_join(path, RUN_SCORES);

@@ -15,6 +15,8 @@
 #define RUN_ORIGIN   "origin"
 #define RUN_TEACHER  "teacher"
 #define RUN_EXTENDED "extended"
+#define RUN_MATCHED  "matched"
+#define RUN_MACHINE  "machine"
 
 typedef struct RunSetting {
     char *name, *value;
@@ -25,8 +27,9 @@ typedef struct RunData {
     RunSetting *settings; /* an array of stb_ds, in the order of the file */
     const char *attn;     /* of these; NULL if missing; so is corpus */
     const char *corpus;
-    char *vocabulary;     /* its size and checksum; NULL: unknown */
-    size_t parameters;    /* 0: unknown */
+    char *vocabulary;  /* its size and checksum; NULL: unknown */
+    size_t parameters; /* 0: unknown; so are the steps of the whole run */
+    size_t steps;
     size_t state;         /* bytes that decoding a sequence of the context length keeps; 0:
                            * unknown */
     double entropy_floor; /* lowest possible loss, nats per token; NaN: unknown */
@@ -49,7 +52,7 @@ typedef struct RunData {
                         * it is that of the last weights on the whole text */
     double final_train_loss;  /* a NaN may be the loss of a diverged run */
     double tokens_per_second; /* the median */
-    double seconds;           /* of the last row */
+    double seconds, tokens;   /* of the last row */
     double peak_mb;           /* the maximum */
 
     /* Set when it is compared with others; see groups.h. */

@@ -24,51 +24,61 @@ static char *seeds_text(const Sample *losses)
     return text_format("%.0f seed%s", losses->count, text_plural((size_t)losses->count));
 }
 
-static const char *verdict(Interval interval)
-{
-    return interval.low > 0    ? "worse"
-           : interval.high < 0 ? "better"
-                               : "no significant difference";
-}
-
 /* Why there is no confidence interval, and how large a difference chance explains. */
-static void append_reservation(char **text, const Sample *base, const Sample *other)
+static void append_reservation(char **text, const RunGroup *control, const RunGroup *other,
+                               GroupLoss loss)
 {
-    const Sample *known = base->count > 1 ? base : other;
-    double reach = student_next_value(*known, GROUP_TAILS);
-    if (base->count > 1 && other->count > 1)
-        text_append(text, "; all seeds of each have the same loss: no confidence interval");
-    else if (isnan(reach))
-        text_append(text, "; one seed each: no confidence interval");
-    else
+    const Sample *of_control = &control->losses[loss], *of_other = &other->losses[loss];
+    const RunGroup *single = of_other->count < 2 ? other : control;
+    double reach = student_reach(control->differences[loss].pool, of_control->count,
+                                 of_other->count, GROUP_TAILS);
+    if (single->losses[loss].count >= 2) {
+        text_append(text, "; all seeds of a group have the same loss: no confidence interval");
+        return;
+    }
+    text_append(text, "; no confidence interval, as %s has one seed", single->name);
+    if (reach > 0)
         text_append(text,
-                    "; one seed against %.0f: if both have the same standard deviation over "
-                    "seeds, a difference below %.4f is within the 95 %% prediction interval",
-                    known->count, reach);
+                    "; by the pooled standard deviation a difference below %.4f may be "
+                    "due to chance",
+                    reach);
 }
 
 /* One sentence; NULL where a group has no loss yet. The caller frees it. */
-static char *difference_text(const RunGroup *base, const RunGroup *other, GroupLoss loss)
+static char *difference_text(const RunGroup *control, const RunGroup *other, GroupLoss loss)
 {
-    GroupDifference of = groups_difference(base, other, loss);
-    if (isnan(of.difference))
+    const GroupDifference *from = &other->differences[loss];
+    if (isnan(from->of.mean) && !group_diverged(other))
         return NULL;
-    const Sample *of_base = &base->losses[loss], *of_other = &other->losses[loss];
-    char *seeds = seeds_text(of_other), *text = text_format("%s (%s): ", other->name, seeds);
+    char *seeds = seeds_text(&other->losses[loss]),
+         *text = text_format("%s (%s): ", other->name, seeds);
     free(seeds);
-    if (!of.comparable || group_diverged(other)) {
-        text_append(&text, of.comparable
-                               ? "diverged"
-                               : "another corpus or tokenizer: the losses do not compare");
+    if (group_diverged(other)) {
+        text_append(&text, "diverged");
         return text;
     }
-    text_append(&text, "%+.4f", of.difference);
-    if (isnan(of.interval.low))
-        append_reservation(&text, of_base, of_other);
+    text_append(&text, "%+.4f (%+.2f %%)", from->of.mean,
+                group_per_cent(from, from->of.mean, loss));
+    if (isnan(from->of.p))
+        append_reservation(&text, control, other, loss);
     else
-        text_append(&text, ", 95 %% confidence interval %+.4f to %+.4f: %s", of.interval.low,
-                    of.interval.high, verdict(of.interval));
+        text_append(&text, ", 95 %% confidence interval %+.4f to %+.4f, p %.2g (Holm %.2g): %s",
+                    from->of.low, from->of.high, from->of.p, from->holm, group_verdict(from));
     return text;
+}
+
+/* How the intervals and verdicts of a paragraph came about; NULL if it has none. */
+static char *method_text(const GroupDifference *from)
+{
+    if (from->comparisons == 0)
+        return NULL;
+    return text_format(
+        "Standard deviation over seeds, pooled over all groups: %.4g (%.0f degrees of "
+        "freedom). "
+        "Intervals cover seeds, not texts. Verdicts: p of Student's t below %g after Holm's "
+        "correction for %zu comparison%s.",
+        from->pool.deviation, from->pool.freedom, GROUP_TAILS, from->comparisons,
+        text_plural(from->comparisons));
 }
 
 static bool has_seeds(const RunGroup *groups)
@@ -91,8 +101,9 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
     const Sample *base = &groups[0].losses[loss];
     const double least = loss == GROUP_TEST || loss == GROUP_TEST_BITS ? 2 : 1;
     char *seeds = seeds_text(base), *lines = NULL;
-    char *opening = text_format("%s against %s (%s%s):", openings[loss], groups[0].name, seeds,
-                                group_diverged(&groups[0]) ? ", diverged" : "");
+    char *opening = text_format(
+        "%s against %s (%s%s):", openings[loss], groups[0].name, seeds,
+        group_diverged(&groups[0]) ? ", diverged: choose another --control" : "");
     for (size_t g = 1; base->count >= least && g < arrlenu(groups); g++) {
         char *text = groups[g].losses[loss].count >= least
                          ? difference_text(&groups[0], &groups[g], loss)
@@ -101,10 +112,14 @@ static void append_paragraph(char **all, const RunGroup *groups, size_t width, G
             sentences_append(&lines, text, "  ", width);
         free(text);
     }
+    char *method = method_text(&groups[0].differences[loss]);
+    if (method)
+        sentences_append(&lines, method, "  ", width);
     if (lines) {
         sentences_append(all, opening, "", width);
         text_append(all, "%s", lines);
     }
+    free(method);
     free(lines);
     free(opening);
     free(seeds);
@@ -120,8 +135,8 @@ void sentences_differences(char **text, const RunGroup *groups, size_t width)
     else if (measured >= 2)
         sentences_append(
             text,
-            "One seed each: differences may be due to chance. Train several seeds per model "
-            "for confidence intervals.",
+            "One seed each: differences may be due to chance. Confidence intervals need two "
+            "seeds per model or more.",
             "", width);
     append_paragraph(text, groups, width, groups_test_of(groups_measure(groups)));
 }
@@ -147,24 +162,24 @@ static size_t find_best(const RunGroup *groups, size_t besides)
 static void append_lead(char **text, const RunGroup *best, const RunGroup *second,
                         GroupLoss measure)
 {
-    GroupDifference of = groups_difference(best, second, measure);
-    text_append(text, ", %.4f below %s", of.difference, second->name);
+    const Difference of = student_difference(best->losses[measure], second->losses[measure],
+                                             best->differences[measure].pool, GROUP_TAILS);
+    text_append(text, ", %.4f below %s", of.mean, second->name);
     const bool one = best->losses[GROUP_BEST].count <= 1,
                other = second->losses[GROUP_BEST].count <= 1;
-    if (isnan(of.interval.low) && one != other)
+    if (isnan(of.low) && one != other)
         text_append(
             text,
             ". %s has one seed, which gives no confidence interval, so the difference may "
             "be due to chance.",
             one ? best->name : second->name);
-    else if (isnan(of.interval.low))
+    else if (isnan(of.low))
         text_append(text, ". %s, so the difference may be due to chance.",
                     one ? "One seed per model gives no confidence interval"
                         : "All seeds of a model have the same loss");
     else
-        text_append(text, " (95 %% confidence interval %.4f to %.4f%s).", of.interval.low,
-                    of.interval.high,
-                    of.interval.low > 0 ? "" : ", so not a significant difference");
+        text_append(text, " (95 %% confidence interval %.4f to %.4f%s).", of.low, of.high,
+                    of.low > 0 ? "" : ", so not told apart");
 }
 
 char *sentences_verdict(const RunGroup *groups)

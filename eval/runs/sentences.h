@@ -18,6 +18,11 @@ void sentences_differences(char **text, const RunGroup *groups, size_t width);
  * NULL if there is nothing to say. The caller's. */
 char *sentences_verdict(const RunGroup *groups);
 
+/* In what groups of one text differ so that their losses are of more than the model: tokens
+ * seen and parameters, by more than one per cent, tokenizer, recipe, precision, machine;
+ * besides this setting (NULL: none). Holds names; the caller's; NULL: in nothing. */
+char *sentences_unequal(const RunGroup *groups, const char *besides);
+
 /* Sentences about the numbers; NULL: nothing to say. The caller's. Why bits per byte compare
  * these groups, and whom unknown words favour; what the mark ~ means. */
 char *sentences_bits(const RunGroup *groups);

@@ -3,8 +3,12 @@
  * on the side of the mean where that converges fast; the quantile then by bisection, which
  * needs no derivative and cannot run away. */
 #include "eval/runs/student.h"
+#include "src/base/containers.h"
+#include "src/math/random.h"
+#include "src/math/team.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 Sample student_sample(const double *values, size_t count)
 {
@@ -61,7 +65,7 @@ static double incomplete_beta(double a, double b, double x, double y)
     return 1 - factor * beta_fraction(b, a, y) / b;
 }
 
-static double tails_beyond(double t, double freedom)
+double student_tails(double t, double freedom)
 {
     double all = freedom + t * t;
     return incomplete_beta(freedom / 2, 0.5, freedom / all, t * t / all);
@@ -73,30 +77,47 @@ double student_quantile(double tails, double freedom)
     if (!(freedom > 0) || !(tails > 0 && tails < 1))
         return NAN;
     double low = 0, high = 1;
-    while (tails_beyond(high, freedom) > tails && high < most)
+    while (student_tails(high, freedom) > tails && high < most)
         high *= 2;
     for (;;) {
         double middle = low + (high - low) / 2;
         if (middle <= low || middle >= high)
             return high;
-        if (tails_beyond(middle, freedom) > tails)
+        if (student_tails(middle, freedom) > tails)
             low = middle;
         else
             high = middle;
     }
 }
 
-Interval student_difference(Sample a, Sample b, double tails)
+Pool student_pool(const Sample *samples, size_t count)
 {
-    double of_a = a.deviation * a.deviation / a.count,
-           of_b = b.deviation * b.deviation / b.count, both = of_a + of_b;
-    if (!(a.count >= 2 && b.count >= 2 && both > 0 && isfinite(both)))
-        return (Interval){NAN, NAN, NAN};
-    double share_a = of_a / both, share_b = of_b / both;
-    double freedom = 1 /
-                     (share_a * share_a / (a.count - 1) + share_b * share_b / (b.count - 1));
-    double middle = b.mean - a.mean, reach = student_quantile(tails, freedom) * sqrt(both);
-    return (Interval){middle - reach, middle + reach, freedom};
+    double squares = 0, freedom = 0;
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].count >= 2) {
+            squares += (samples[i].count - 1) * samples[i].deviation * samples[i].deviation;
+            freedom += samples[i].count - 1;
+        }
+    return (Pool){sqrt(squares / freedom), freedom};
+}
+
+double student_reach(Pool pool, double count_a, double count_b, double tails)
+{
+    return student_quantile(tails, pool.freedom) * pool.deviation *
+           sqrt(1 / count_a + 1 / count_b);
+}
+
+Difference student_difference(Sample a, Sample b, Pool pool, double tails)
+{
+    Difference of = {b.mean - a.mean, NAN, NAN, NAN};
+    if (!(a.count >= 2 && b.count >= 2 && pool.deviation > 0 && isfinite(of.mean)))
+        return of;
+    double reach = student_reach(pool, a.count, b.count, tails);
+    of.low = of.mean - reach;
+    of.high = of.mean + reach;
+    of.p = student_tails(of.mean / (pool.deviation * sqrt(1 / a.count + 1 / b.count)),
+                         pool.freedom);
+    return of;
 }
 
 double student_mean_reach(Sample sample, double tails)
@@ -106,10 +127,64 @@ double student_mean_reach(Sample sample, double tails)
     return student_quantile(tails, sample.count - 1) * sample.deviation / sqrt(sample.count);
 }
 
-double student_next_value(Sample sample, double tails)
+static int ascending(const void *left, const void *right)
 {
-    if (!(sample.count >= 2))
-        return NAN;
-    return student_quantile(tails, sample.count - 1) * sample.deviation *
-           sqrt(1 + 1 / sample.count);
+    double a = **(double *const *)left, b = **(double *const *)right;
+    return (a > b) - (a < b);
+}
+
+void student_holm(double *p, size_t count)
+{
+    double **sorted = NULL, least = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(p[i]))
+            arrput(sorted, &p[i]);
+    const size_t m = arrlenu(sorted);
+    if (m > 0)
+        qsort(sorted, m, sizeof *sorted, ascending);
+    for (size_t k = 0; k < m; k++)
+        *sorted[k] = least = fmax(least, fmin(1, (double)(m - k) * *sorted[k]));
+    arrfree(sorted);
+}
+
+/* --- the paired bootstrap --- */
+
+typedef struct Resampling {
+    const double *differences, *sizes; /* (count) */
+    size_t count;
+    double *means; /* (BOOTSTRAP_RESAMPLES) */
+} Resampling;
+
+/* Each resample has a stream of numbers of its own, so threads do not change the result. */
+static void resample(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Resampling *job = context;
+    const RandomKey key = random_key(0, RANDOM_BOOTSTRAP, tile);
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        size_t drawn = (size_t)random_below(key, i, job->count);
+        difference += job->differences[drawn];
+        size += job->sizes[drawn];
+    }
+    job->means[tile] = size > 0 ? difference / size : 0;
+}
+
+static int compare_means(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+Bootstrap student_bootstrap(const double *differences, const double *sizes, size_t count,
+                            double tails)
+{
+    double means[BOOTSTRAP_RESAMPLES];
+    Resampling job = {differences, sizes, count, means};
+    if (count < 2)
+        return (Bootstrap){NAN, NAN};
+    team_run(BOOTSTRAP_RESAMPLES, resample, &job);
+    qsort(means, BOOTSTRAP_RESAMPLES, sizeof *means, compare_means);
+    size_t left_out = (size_t)(tails / 2 * BOOTSTRAP_RESAMPLES);
+    return (Bootstrap){means[left_out], means[BOOTSTRAP_RESAMPLES - 1 - left_out]};
 }

@@ -1,5 +1,6 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
+#include "eval/score/breakdown.h"
 #include "eval/score/soften.h"
 #include "eval/score/ways.h"
 #include "data/corpora/tasks.h"
@@ -19,22 +20,25 @@ static const About about = {
     .name = "eval",
     .purpose = "scores a text with a trained model: loss, perplexity and bits per byte",
     .synopses = {"[OPTIONS] RUN... CORPUS", "--baseline [OPTIONS] CORPUS"},
-    .paragraphs = {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
-                   "file. CORPUS is "
-                   "named as for train. Every token is scored, <eos> included. Scores of "
-                   "the run's own texts, known by their checksums, are saved in its "
-                   "directory, where compare finds them.",
-                   "Results with a temperature, a neural cache or dynamic evaluation are rows "
-                   "of their own; "
-                   "do not compare them with plain scores of other models.",
-                   "Several runs are scored each alone and as an ensemble: the average of the "
-                   "probabilities that they predict."},
+    .paragraphs =
+        {"RUN is a run directory, whose best checkpoint is used, or a checkpoint "
+         "file. CORPUS is "
+         "named as for train. Every token is scored, <eos> included. Scores of "
+         "the run's own texts, known by their checksums, are saved in its "
+         "directory, where compare finds them.",
+         "Results with a temperature, a neural cache or dynamic evaluation are rows "
+         "of their own; "
+         "do not compare them with plain scores of other models.",
+         "Several runs are scored each alone and as an ensemble: the average of the "
+         "probabilities that they predict. Its score is not one of a single model; the "
+         "mean of the single runs stands beside it."},
     .files = {{"RUN/scores.csv", "the scores, one row for each way of scoring"}},
     .examples = {"runs/linear-ptb ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --stride 32",
                  "runs/seed1 runs/seed2 runs/seed3 ptb.txt --split test",
                  "--baseline ptb.txt --split test",
-                 "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache"},
+                 "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache",
+                 "--by-position --paired runs/softmax runs/linear ptb.txt --split test"},
 };
 
 static void load(Corpus *corpus, const char *name, const CorpusOptions *how,
@@ -185,11 +189,14 @@ static const CorpusSplit *load_text(Corpus *corpus, const char *name,
     return choose_split(corpus, name, options->split);
 }
 
-/* What several runs are read into: the average of their predictions, and soft targets. */
+/* What the runs are read into beside their scores: the losses of parts of the text, the average
+ * of their predictions, and soft targets. */
 typedef struct Together {
+    bool averages, breaks_down;
+    Breakdown breakdown;
     Ensemble ensemble;
     Softener softener;
-    ScoreListener listeners[2];
+    ScoreListener listeners[3];
     size_t count;
 } Together;
 
@@ -197,6 +204,14 @@ static void together_make(Together *together, const EvalOptions *options,
                           const ScoredText *text)
 {
     Error error;
+    together->averages = options->runs > 1 || options->soft_targets;
+    together->breaks_down = options->by_position || options->paired;
+    if (together->breaks_down) {
+        breakdown_make(&together->breakdown, text, options->runs, options->window);
+        together->listeners[together->count++] = breakdown_listener(&together->breakdown);
+    }
+    if (!together->averages)
+        return;
     ensemble_make(&together->ensemble, text->split);
     together->listeners[together->count++] = ensemble_listener(&together->ensemble);
     if (!options->soft_targets)
@@ -207,13 +222,58 @@ static void together_make(Together *together, const EvalOptions *options,
     together->listeners[together->count++] = softener_listener(&together->softener);
 }
 
+/* Adds the losses of parts of the text to the scores of all runs, or to those of the only one.
+ */
+static void add_breakdown_json(json_t *all, const Breakdown *breakdown,
+                               const EvalOptions *options, const char *const *runs)
+{
+    json_t *objects = json_object_get(all, "runs");
+    for (size_t run = 0; options->by_position && run < breakdown->runs; run++)
+        json_object_set_new(objects ? json_array_get(objects, run) : all, "by_position",
+                            positions_json(&breakdown->positions[run]));
+    if (options->paired)
+        json_object_set_new(all, "paired", paired_json(breakdown, runs));
+}
+
+static void print_breakdown(const Breakdown *breakdown, const EvalOptions *options,
+                            const char *const *runs)
+{
+    if (options->by_position)
+        positions_print(breakdown, runs);
+    if (options->paired)
+        paired_print(breakdown, runs);
+}
+
+/* Prints the rows of one run, or of each run its first and what is of all of them. */
+static void print_scores(const Together *together, const EvalOptions *options,
+                         const char *const *runs, const ScoreRow *rows, size_t count,
+                         const ScoredText *text)
+{
+    if (options->json) {
+        json_t *all = together->averages ? ensemble_json(&together->ensemble, runs, rows)
+                                         : score_rows_json(rows, count, text);
+        if (together->breaks_down)
+            add_breakdown_json(all, &together->breakdown, options, runs);
+        json_print(stdout, all);
+        return;
+    }
+    if (together->averages)
+        ensemble_print(&together->ensemble, runs, rows);
+    else
+        score_rows_print(rows, count, text);
+    if (together->breaks_down)
+        print_breakdown(&together->breakdown, options, runs);
+}
+
 static void together_finish(Together *together, const EvalOptions *options,
-                            const char *const *runs, const ScoreRow *rows)
+                            const char *const *runs)
 {
     Error error;
-    (options->json ? ensemble_print_json : ensemble_print)(&together->ensemble, runs, rows);
+    if (options->svg && !positions_write_svg(&together->breakdown, runs, options->svg, &error))
+        die("%s", error.text);
     if (options->soft_targets && !softener_write(&together->softener, &error))
         die("%s", error.text);
+    breakdown_free(&together->breakdown);
     ensemble_free(&together->ensemble);
     softener_free(&together->softener);
 }
@@ -229,7 +289,7 @@ static void check_runs(const EvalOptions *options, const char *const *runs, size
         open_run(loaded, &run_options, runs[i], name);
         if (!vocabulary_equal(&first.checkpoint.vocabulary, &loaded->checkpoint.vocabulary) ||
             loaded->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
-            die("%s: its tokenizer or --trim differs from that of %s; an average needs the "
+            die("%s: its tokenizer or --trim differs from that of %s; an ensemble needs the "
                 "same tokens, so score the runs one by one",
                 runs[i], runs[0]);
         if (i > 0)
@@ -249,8 +309,8 @@ static ScoreRow score_run(const EvalOptions *options, const LoadedModel *loaded,
     check_text(text->corpus);
     while (count < all && isfinite(rows[count].score.nats))
         count++;
-    if (count > 0 && together->count == 0)
-        (options->json ? score_rows_print_json : score_rows_print)(rows, count, text);
+    if (count > 0 && !together->averages)
+        print_scores(together, options, &run, rows, count, text);
     if (count > 0)
         note(rows, count, text, options, run, &loaded->checkpoint);
     if (count < all)
@@ -266,22 +326,22 @@ static void score_runs(const EvalOptions *options, const char *const *runs, cons
     ScoredText text = {.corpus = &corpus};
     Together together = {0};
     ScoreRow *rows = NULL;
-    bool averages = options->runs > 1 || options->soft_targets;
-    if (averages)
+    if (options->runs > 1)
         check_runs(options, runs, options->runs, name);
     for (size_t i = 0; i < options->runs; i++) {
         LoadedModel loaded;
         EvalOptions run_options = *options;
         open_run(&loaded, &run_options, runs[i], name);
-        if (i == 0)
+        if (i == 0) {
             text.split = load_text(&corpus, name, &run_options, &loaded.checkpoint);
-        if (i == 0 && averages)
-            together_make(&together, options, &text);
+            together_make(&together, &run_options, &text);
+        }
         arrput(rows, score_run(&run_options, &loaded, runs[i], &text, &together));
         loaded_close(&loaded);
     }
-    if (averages)
-        together_finish(&together, options, runs, rows);
+    if (together.averages)
+        print_scores(&together, options, runs, rows, arrlenu(rows), &text);
+    together_finish(&together, options, runs);
     arrfree(rows);
     corpus_free(&corpus);
 }

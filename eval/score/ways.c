@@ -166,7 +166,7 @@ static size_t score_together(ScoreRow rows[WAYS_MOST], const EvalOptions *option
                              Scorer *scorer, const ScoredText *text,
                              const ScoreListener *others, size_t other_count)
 {
-    enum { OTHERS = 2 };
+    enum { OTHERS = 3 };
     ScoreListener listeners[WAYS_MOST + OTHERS];
     const CorpusSplit *valid = &text->corpus->valid;
     bool tempers = options->temperature > 0 || options->tune_temperature;

@@ -28,7 +28,9 @@ typedef struct EvalOptions {
     bool json;
     CorpusOptions corpus; /* what a checkpoint fixes is for the baseline only */
 
-    size_t runs; /* to score: of several, the average too */
+    size_t runs; /* to score: of several, the ensemble too */
+    bool by_position, paired;
+    char *svg; /* the file to write; NULL: none */
     size_t window, stride, batch, carry_state, precision;
 
     double temperature; /* 0: none */
@@ -85,7 +87,7 @@ typedef struct ScoredText {
 } ScoredText;
 
 /* The options must be complete. The first row is the model alone, whose reading other
- * listeners, at most two, get too; returns the number of rows. */
+ * listeners, at most three, get too; returns the number of rows. */
 size_t ways_score(ScoreRow rows[WAYS_MOST], const EvalOptions *options,
                   const LoadedModel *loaded, const ScoredText *text,
                   const ScoreListener *others, size_t other_count);
@@ -121,20 +123,25 @@ double ensemble_nats(const Ensemble *ensemble);
 
 /* --- printing --- */
 
-/* Print to stdout; the first row is the model alone. */
+/* To stdout, and as an object; the first row is the model alone. */
 void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);
-void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text);
+json_t *score_rows_json(const ScoreRow *rows, size_t count, const ScoredText *text);
 
-/* A line for each run alone, (runs) of them, and one for the average. */
+/* A line for each run alone, (runs) of them, one for their mean, and one for the ensemble. */
 void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
-void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
-                         const ScoreRow *rows);
+json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
 
 /* Saves the rows with finite scores in the run directory. */
 void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,
                      const char *run, size_t step);
 
 /* --- the loss of a text, in nats for all of it, as the figures that people compare --- */
+
+/* What losses are of: "answer" in synthetic tasks. */
+static inline const char *scored_unit(const CorpusSplit *split)
+{
+    return split->labels.data ? "answer" : "token";
+}
 
 /* "loss 4.4 nats per token, perplexity ..., ... bits per character, ... per byte"; the caller
  * frees. */

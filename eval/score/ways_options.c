@@ -85,6 +85,22 @@ static const Option way_rows[] = {
      .common = true},
 };
 
+static const Option comparing_rows[] = {
+    {.name = "by-position", OPTION_SWITCH(FIELD(by_position), "no"),
+     .help = "also print the mean loss by position in the window; a column for each run, a "
+             "row for the positions 1, 2-3, 4-7, 8-15 and so on",
+     .also = "position per-position loss-by-position",
+     .common = true},
+    {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
+     .help = "write the chart of --by-position to FILE"},
+    {.name = "paired", OPTION_SWITCH(FIELD(paired), "no"),
+     .help = "paired bootstrap of differences from the first run; 95 % intervals by 10,000 "
+             "resamples of the lines of the text, or of its windows if it has fewer than 20 "
+             "lines",
+     .also = "bootstrap paired-bootstrap",
+     .common = true},
+};
+
 static const Option writing_rows[] = {
     {.name = "soft-targets", OPTION_STRING("FILE", FIELD(soft_targets), NULL),
      .help = "write the average prediction of the runs for each token to FILE, for train "
@@ -104,13 +120,15 @@ static const Option baseline_rows[] = {
 };
 /* clang-format on */
 
-enum { GENERAL, READING, WAYS, WRITING, BASELINE, CORPUS };
+enum { GENERAL, READING, COMPARING, WAYS, WRITING, BASELINE, CORPUS };
 
 Options eval_options(EvalOptions *options)
 {
     Options all = {
         {[GENERAL] = OPTION_GROUP("Options", general_rows, options),
          [READING] = OPTION_GROUP("Reading the text", reading_rows, options),
+         [COMPARING] = OPTION_GROUP("Where and how surely runs differ", comparing_rows,
+                                    options),
          [WAYS] = OPTION_GROUP("Other ways of scoring, one row each", way_rows, options),
          [WRITING] = OPTION_GROUP("Writing soft targets", writing_rows, options),
          [BASELINE] = OPTION_GROUP("Baselines without a model", baseline_rows, options),
@@ -156,7 +174,8 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
     const struct {
         const char *name, *wanted;
         bool enabled;
-    } rows[] = {{"cache-theta", "cache", options->cache > 0},
+    } rows[] = {{"svg", "by-position", options->by_position},
+                {"cache-theta", "cache", options->cache > 0},
                 {"cache-lambda", "cache", options->cache > 0},
                 {"tune-cache", "cache", options->cache > 0},
                 {"dynamic-segment", "dynamic", options->dynamic},
@@ -182,7 +201,7 @@ static void check_average(const EvalOptions *options)
                 {"dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            die_usage("--%s is for the scores of one run, not for averages or --soft-targets",
+            die_usage("--%s is for the scores of one run, not for ensembles or --soft-targets",
                       rows[i].name);
 }
 
@@ -210,6 +229,8 @@ void eval_options_check(const EvalOptions *options, const Options *groups,
                                     : "a run and a corpus are needed: eval RUN CORPUS");
     if (options->soft_targets && options->split != SPLIT_TRAIN)
         die_usage("--soft-targets: train reads those of the training text; add --split train");
+    if (options->paired && line->operand_count < 3 && !options->baseline)
+        die_usage("--paired compares runs: eval --paired RUN1 RUN2 CORPUS");
     if (line->operand_count > 2 || options->soft_targets)
         check_average(options);
 }
@@ -253,7 +274,13 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
     if (config->carry_state && options->batch > 1 &&
         (options->cache > 0 || options->dynamic || options->runs > 1 || options->soft_targets))
         die_usage("--batch %zu: with a carried state, --cache, --dynamic, --soft-targets and "
-                  "an average of runs read the text as one stream; use --batch 1",
+                  "an ensemble read the text as one stream; use --batch 1",
                   options->batch);
+    if (options->by_position && config->carry_state)
+        die_usage("--by-position: with a carried state, all positions have the text before the "
+                  "window for context; add --carry-state no");
+    if (options->by_position && options->stride < options->window)
+        die_usage("--by-position: windows must not overlap; leave --stride %zu out",
+                  options->stride);
     settle_segment(options, config);
 }

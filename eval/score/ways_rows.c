@@ -1,4 +1,5 @@
 /* The rows of scores, for people, for programs and for compare. */
+#include "eval/runs/groups.h"
 #include "eval/runs/scores.h"
 #include "eval/score/ways.h"
 #include "eval/show/markup.h"
@@ -113,6 +114,30 @@ void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text
         print_way(&rows[i], &rows[0], text);
 }
 
+/* The losses of the runs alone, in nats per token. */
+static Sample single_losses(const Ensemble *ensemble, const ScoreRow *rows)
+{
+    double *losses = memory_new(ensemble->runs, sizeof *losses, "the losses");
+    for (size_t i = 0; i < ensemble->runs; i++)
+        losses[i] = score_loss(rows[i].score);
+    Sample sample = student_sample(losses, ensemble->runs);
+    free(losses);
+    return sample;
+}
+
+static void print_mean(const Ensemble *ensemble, const ScoreRow *rows)
+{
+    Sample losses = single_losses(ensemble, rows);
+    double reach = student_mean_reach(losses, GROUP_TAILS);
+    printf(
+        "%s, mean of %zu single runs: loss %.4f (%.4f to %.4f) nats per %s, perplexity %s (%s "
+        "to %s); in brackets the 95 %% interval, for runs that differ only in the seed\n",
+        ensemble->split->name, ensemble->runs, losses.mean, losses.mean - reach,
+        losses.mean + reach, scored_unit(ensemble->split),
+        text_perplexity(exp(losses.mean)).text, text_perplexity(exp(losses.mean - reach)).text,
+        text_perplexity(exp(losses.mean + reach)).text);
+}
+
 void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
 {
     const CorpusSplit *split = ensemble->split;
@@ -125,9 +150,10 @@ void ensemble_print(const Ensemble *ensemble, const char *const *runs, const Sco
     }
     if (ensemble->runs < 2)
         return;
+    print_mean(ensemble, rows);
     double nats = ensemble_nats(ensemble);
     char *figures = figures_text(nats, split);
-    printf("%s, average of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->runs,
+    printf("%s, ensemble of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->runs,
            figures, nats);
     free(figures);
 }
@@ -156,7 +182,7 @@ static json_t *way_json(const ScoreRow *row, const CorpusSplit *split)
     return way;
 }
 
-void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText *text)
+json_t *score_rows_json(const ScoreRow *rows, size_t count, const ScoredText *text)
 {
     json_t *all = json_pack("{s:s}", "split", text->split->name);
     add_json(all, &rows[0], text->split);
@@ -164,11 +190,10 @@ void score_rows_print_json(const ScoreRow *rows, size_t count, const ScoredText 
         json_object_set_new(all, "ways", json_array());
     for (size_t i = 1; i < count; i++)
         json_array_append_new(json_object_get(all, "ways"), way_json(&rows[i], text->split));
-    json_print(stdout, all);
+    return all;
 }
 
-void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
-                         const ScoreRow *rows)
+json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
 {
     json_t *all = figures_json(ensemble_nats(ensemble), ensemble->split);
     json_object_set_new(all, "split", json_string(ensemble->split->name));
@@ -178,7 +203,14 @@ void ensemble_print_json(const Ensemble *ensemble, const char *const *runs,
         add_json(run, &rows[i], ensemble->split);
         json_array_append_new(json_object_get(all, "runs"), run);
     }
-    json_print(stdout, all);
+    Sample losses = single_losses(ensemble, rows);
+    double reach = student_mean_reach(losses, GROUP_TAILS);
+    json_object_set_new(all, "ensemble_of", json_count(ensemble->runs));
+    json_object_set_new(all, "single_runs",
+                        json_pack("{s:o, s:o, s:o}", "mean", json_figure(losses.mean), "low",
+                                  json_figure(losses.mean - reach), "high",
+                                  json_figure(losses.mean + reach)));
+    return all;
 }
 
 /* --- for compare --- */

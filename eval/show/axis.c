@@ -153,7 +153,8 @@ size_t axis_place(const Axis *axis, double value, size_t count)
 bool plane_has(const Plane *plane, ChartPoint point)
 {
     const double least = 1e-300; /* of which there are logarithms */
-    return chart_has(point) && (!plane->logarithmic || (point.x > least && point.y > least));
+    return chart_has(point) && (!plane->logarithmic_x || point.x > least) &&
+           (!plane->logarithmic_y || point.y > least);
 }
 
 /* Widens a range by a value that can be drawn. */
@@ -191,7 +192,8 @@ Plane plane_of(const Chart *chart)
 {
     enum { TICKS = 6 };
     const double most_for_levels = 0.3, label_share = (double)PLANE_LINE / PLANE_HEIGHT;
-    Plane plane = {.logarithmic = chart->logarithmic};
+    Plane plane = {.logarithmic_x = chart->logarithmic || chart->logarithmic_x,
+                   .logarithmic_y = chart->logarithmic};
     double x[2] = {INFINITY, -INFINITY}, y[2] = {INFINITY, -INFINITY};
     include_series(&plane, chart, false, x, y);
     double with_x[2] = {x[0], x[1]}, with_y[2] = {y[0], y[1]};
@@ -200,13 +202,13 @@ Plane plane_of(const Chart *chart)
     if (!(y[1] - y[0] < (1 - most_for_levels) * (with_y[1] - with_y[0]))) {
         memcpy(x, with_x, sizeof x);
         memcpy(y, with_y, sizeof y);
-        if (widened && !plane.logarithmic) /* room for the name below the line */
+        if (widened && !plane.logarithmic_y) /* room for the name below the line */
             y[0] -= label_share * 1.3 * (y[1] - y[0]);
     }
-    plane.x = plane.logarithmic ? axis_make_logarithmic(x[0], x[1])
-                                : axis_make(x[0], x[1], TICKS);
-    plane.y = plane.logarithmic ? axis_make_logarithmic(y[0], y[1])
-                                : axis_make(y[0], y[1], TICKS);
+    plane.x = plane.logarithmic_x ? axis_make_logarithmic(x[0], x[1])
+                                  : axis_make(x[0], x[1], TICKS);
+    plane.y = plane.logarithmic_y ? axis_make_logarithmic(y[0], y[1])
+                                  : axis_make(y[0], y[1], TICKS);
     return plane;
 }
 

@@ -56,7 +56,7 @@ enum {
 
 typedef struct Plane {
     Axis x, y;
-    bool logarithmic;
+    bool logarithmic_x, logarithmic_y;
     int head;   /* the baseline of the label of the y axis */
     int legend; /* the baseline of its first line; 0: names stand at the ends of lines */
     int top;    /* of the plot */

@@ -115,6 +115,12 @@ static bool uses_braille(const Chart *chart)
 
 /* --- curves --- */
 
+static bool has_place(bool logarithmic_x, ChartPoint point)
+{
+    const double least = 1e-300; /* of which there are logarithms */
+    return chart_has(point) && (!logarithmic_x || point.x > least);
+}
+
 static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
 {
     double low = INFINITY, high = -INFINITY;
@@ -123,29 +129,31 @@ static Axis make_axis(const Chart *chart, bool vertical, size_t ticks)
         for (size_t i = 0; i < arrlenu(chart->series[s].points); i++) {
             ChartPoint point = chart->series[s].points[i];
             double value = vertical ? point.y : point.x;
-            if (!chart_has(point) || (leave_out && chart->series[s].diverged))
+            if (!has_place(chart->logarithmic_x, point) ||
+                (leave_out && chart->series[s].diverged))
                 continue;
             low = fmin(low, value);
             high = fmax(high, value);
         }
-    return axis_make(low, high, ticks);
+    return chart->logarithmic_x && !vertical ? axis_make_logarithmic(low, high)
+                                             : axis_make(low, high, ticks);
 }
 
 static void draw_series(Canvas *canvas, const ChartSeries *series, size_t owner,
                         const Axis *x_axis, const Axis *y_axis)
 {
-    bool connected = false;
+    bool connected = false, logarithmic = x_axis->per_decade > 0;
     long last_x = 0, last_y = 0;
     for (size_t i = 0; i < arrlenu(series->points); i++) {
         ChartPoint point = series->points[i];
-        if (!chart_has(point)) {
+        if (!has_place(logarithmic, point)) {
             connected = false;
             continue;
         }
         long x = (long)axis_place(x_axis, point.x, canvas->columns * canvas->dots_x);
         long y = (long)axis_place(y_axis, point.y, canvas->rows * canvas->dots_y);
-        bool alone = !connected &&
-                     (i + 1 == arrlenu(series->points) || !chart_has(series->points[i + 1]));
+        bool alone = !connected && (i + 1 == arrlenu(series->points) ||
+                                    !has_place(logarithmic, series->points[i + 1]));
         if (alone)
             draw_lone_point(canvas, x, y, owner);
         else

@@ -48,6 +48,7 @@ typedef struct Chart {
     ChartSeries *series; /* an array of stb_ds; owned, with all that is in it */
     const char *x_label, *y_label;
     bool logarithmic;     /* both sides, in pictures; 0 and below are gaps */
+    bool logarithmic_x;   /* the x axis, also on terminals */
     size_t columns, rows; /* of everything; at least CHART_COLUMNS_LEAST by CHART_ROWS_LEAST */
     bool utf8;            /* else only ASCII */
     bool colour;          /* those of eval/show/palette.h */

@@ -1,4 +1,5 @@
 /* Charts as SVG. */
+#include "eval/show/svg.h"
 #include "eval/show/axis.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
@@ -37,8 +38,8 @@ static const char style[] =
     ".leader{stroke-width:1;stroke-opacity:.6}"
     ".end{font-weight:600}"
     ".band{stroke:none;fill-opacity:.2}"
-    ".paper{fill:#fff}";
-static const char dark_style[] = "text{fill:#ccc}.title{fill:#eee}.paper{fill:#15181c}";
+    ".paper,.hollow{fill:#fff}";
+static const char dark_style[] = "text{fill:#ccc}.title{fill:#eee}.paper,.hollow{fill:#15181c}";
 
 static void print_colours(FILE *out, bool dark)
 {
@@ -57,12 +58,42 @@ static void print_style(FILE *out)
     fprintf(out, "}</style>\n");
 }
 
-/* Prints text from users escaped, and shortened to fit. */
-static void print_escaped(FILE *out, const char *text, size_t columns)
+void svg_print_escaped(FILE *out, const char *text, size_t columns)
 {
     char *name = terminal_safe_name(text, columns, true);
     markup_print(out, name);
     free(name);
+}
+
+int svg_print_title(FILE *out, const char *title)
+{
+    char *safe = terminal_safe_name(title, SIZE_MAX, true);
+    char **lines = text_wrap(safe, TITLE_COLUMNS);
+    int y = 3;
+    for (size_t i = 0; i < arrlenu(lines); i++) {
+        y += TITLE_LINE;
+        if (!out)
+            continue;
+        fprintf(out, "<text class=\"title\" x=\"8\" y=\"%d\">", y);
+        markup_print(out, lines[i]);
+        fprintf(out, "</text>\n");
+    }
+    text_lines_free(lines);
+    free(safe);
+    return y;
+}
+
+void svg_print_head(FILE *out, const char *title, int width, int height)
+{
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\" role=\"img\">\n<title>",
+            width, height, width, height);
+    svg_print_escaped(out, title, NAME_COLUMNS);
+    fprintf(out, "</title>\n");
+    print_style(out);
+    fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", width, height);
+    svg_print_title(out, title);
 }
 
 /* --- axes --- */
@@ -91,9 +122,9 @@ static void print_axes(FILE *out, const Plane *plane, const Chart *chart)
             plane->right);
     fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
             (PLANE_LEFT + plane->right) / 2, foot + BOTTOM - 10);
-    print_escaped(out, chart->x_label, LABEL_COLUMNS);
+    svg_print_escaped(out, chart->x_label, LABEL_COLUMNS);
     fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">", 8, plane->head);
-    print_escaped(out, chart->y_label, LABEL_COLUMNS);
+    svg_print_escaped(out, chart->y_label, LABEL_COLUMNS);
     fprintf(out, "</text>\n");
 }
 
@@ -149,7 +180,7 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series)
         fprintf(out, "<circle class=\"ink c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>",
                 palette_index(series->identity), plane_x(plane, point.x),
                 plane_y(plane, point.y));
-        print_escaped(out, series->name ? series->name : "", NAME_COLUMNS);
+        svg_print_escaped(out, series->name ? series->name : "", NAME_COLUMNS);
         fprintf(out, ": %.6g at %.6g", point.y, point.x);
         if (series->band)
             fprintf(out, ", from %.6g to %.6g", series->band[i].low, series->band[i].high);
@@ -237,7 +268,7 @@ static void print_name(FILE *out, const ChartSeries *series, const char *class, 
 {
     fprintf(out, "<text class=\"%s ink c%zu\" x=\"%.1f\" y=\"%.1f\">", class,
             palette_index(series->identity), x, y);
-    print_escaped(out, series->name, columns);
+    svg_print_escaped(out, series->name, columns);
     fprintf(out, "</text>\n");
 }
 
@@ -305,6 +336,17 @@ static int print_legend(FILE *out, const Name *names, int y)
     return y;
 }
 
+/* Whether names that are shortened to stand at the ends of their lines differ. */
+static bool ends_differ(const Name *names)
+{
+    const char **texts = NULL;
+    for (size_t i = 0; i < arrlenu(names); i++)
+        arrput(texts, names[i].series->name);
+    bool differ = terminal_distinct_columns(texts, arrlenu(texts), END_COLUMNS) == END_COLUMNS;
+    arrfree(texts);
+    return differ;
+}
+
 /* The width of the room to the right of the plot that names at the ends need. */
 static int ends_width(const Name *names)
 {
@@ -318,33 +360,14 @@ static int ends_width(const Name *names)
 
 /* --- the document --- */
 
-/* Prints the title, broken into lines; returns the baseline of the last. */
-static int print_title(FILE *out, const char *title)
-{
-    char *safe = terminal_safe_name(title, SIZE_MAX, true);
-    char **lines = text_wrap(safe, TITLE_COLUMNS);
-    int y = 3;
-    for (size_t i = 0; i < arrlenu(lines); i++) {
-        y += TITLE_LINE;
-        if (!out)
-            continue;
-        fprintf(out, "<text class=\"title\" x=\"8\" y=\"%d\">", y);
-        markup_print(out, lines[i]);
-        fprintf(out, "</text>\n");
-    }
-    text_lines_free(lines);
-    free(safe);
-    return y;
-}
-
 /* Sets where the parts of the picture stand. Names that have no room at the ends of the lines
  * make a legend above the plot. */
 static void lay_out(Plane *plane, const Chart *chart, const char *title)
 {
     Name *names = names_in_order(plane, chart);
-    bool legend = arrlenu(names) > MOST_ENDS;
+    bool legend = arrlenu(names) > MOST_ENDS || !ends_differ(names);
     plane->right = PLANE_WIDTH - (legend || !names ? RIGHT : ends_width(names));
-    plane->head = print_title(NULL, title) + TITLE_LINE;
+    plane->head = svg_print_title(NULL, title) + TITLE_LINE;
     if (legend)
         plane->legend = plane->head + TITLE_LINE;
     plane->top = (legend ? print_legend(NULL, names, plane->legend) : plane->head) + 14;
@@ -355,16 +378,7 @@ void svg_print(FILE *out, const Chart *chart, const char *title)
 {
     Plane plane = plane_of(chart);
     lay_out(&plane, chart, title);
-    int height = plane.top + PLANE_HEIGHT + BOTTOM;
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" role=\"img\">\n<title>",
-            PLANE_WIDTH, height, PLANE_WIDTH, height);
-    print_escaped(out, title, NAME_COLUMNS);
-    fprintf(out, "</title>\n");
-    print_style(out);
-    fprintf(out, "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", PLANE_WIDTH, height);
-    print_title(out, title);
+    svg_print_head(out, title, PLANE_WIDTH, plane.top + PLANE_HEIGHT + BOTTOM);
     print_axes(out, &plane, chart);
     print_series(out, &plane, chart);
     Name *names = names_in_order(&plane, chart);

@@ -79,12 +79,17 @@ static char *terminal_text(const Table *table, size_t row, size_t column, size_t
                               terminal_is_utf8());
 }
 
+static bool is_heading(const Table *table, size_t row)
+{
+    return row != TITLES && table->rows[row].heading;
+}
+
 static size_t width_of(const Table *table, size_t column)
 {
     size_t widest = 0;
     for (size_t row = TITLES; row + 1 <= arrlenu(table->rows); row++) {
         char *text = terminal_text(table, row, column, SIZE_MAX);
-        size_t width = text_columns(text);
+        size_t width = is_heading(table, row) ? 0 : text_columns(text);
         widest = width > widest ? width : widest;
         free(text);
     }
@@ -104,6 +109,18 @@ static size_t least_worth(const Table *table, const bool *shown)
     return least;
 }
 
+/* The columns that the names need so that they differ, at least this many. */
+static size_t distinct_names(const Table *table, size_t least)
+{
+    const char **names = NULL;
+    for (size_t row = 0; row < arrlenu(table->rows); row++)
+        if (!is_heading(table, row) && table_cell(table, row, 0)->text)
+            arrput(names, table_cell(table, row, 0)->text);
+    size_t columns = terminal_distinct_columns(names, arrlenu(names), least);
+    arrfree(names);
+    return columns;
+}
+
 /* Sets the widths of the columns, leaving out those that do not fit beside the names. */
 static void fit(const Table *table, bool *shown, size_t *widths, size_t width)
 {
@@ -114,7 +131,8 @@ static void fit(const Table *table, bool *shown, size_t *widths, size_t width)
         widths[column] = width_of(table, column);
         others += shown[column] ? GAP + widths[column] : 0;
     }
-    size_t for_names = names < NAME_MOST ? names : NAME_MOST, least = least_worth(table, shown);
+    size_t for_names = names < NAME_MOST ? names : distinct_names(table, NAME_MOST),
+           least = least_worth(table, shown);
     while (for_names + others > width && least > 0) {
         shown[least] = false;
         others -= GAP + widths[least];
@@ -124,25 +142,58 @@ static void fit(const Table *table, bool *shown, size_t *widths, size_t width)
     widths[0] = names < room ? names : room;
 }
 
-static void print_for_terminal(FILE *stream, const Table *table, bool *shown, size_t width)
+static void print_terminal_row(FILE *stream, const Table *table, const bool *shown,
+                               const size_t *widths /* (columns) */, size_t row)
+{
+    int blanks = 0; /* not printed until something follows */
+    for (size_t column = 0; column < arrlenu(table->columns); column++) {
+        if (!shown[column])
+            continue;
+        char *text = terminal_text(table, row, column,
+                                   is_heading(table, row) ? SIZE_MAX : widths[0]);
+        const int width = (int)text_columns(text), rest = (int)widths[column] - width;
+        bool left = column == 0 || table->columns[column].left;
+        if (width > 0)
+            fprintf(stream, "%*s%s", blanks + (left ? 0 : rest), "", text);
+        blanks = GAP + (width == 0 ? blanks + rest : left ? rest : 0);
+        free(text);
+        if (is_heading(table, row))
+            break;
+    }
+    fputc('\n', stream);
+}
+
+/* Names the columns that were to be shown but had no room. */
+static void print_left_out(FILE *stream, const Table *table, const bool *asked,
+                           const bool *shown, size_t width)
+{
+    enum { LEAST = 24 };
+    char *names = NULL, *text = NULL;
+    for (size_t column = 1; column < arrlenu(table->columns); column++)
+        if (asked[column] && !shown[column]) {
+            char *title = terminal_text(table, TITLES, column, SIZE_MAX);
+            text_append(&names, "%s%s", names ? ", " : "Left out at this width: ", title);
+            free(title);
+        }
+    if (names)
+        text_append_wrapped(&text, names, width < LEAST ? LEAST : width, 0);
+    fputs(text ? text : "", stream);
+    free(names);
+    free(text);
+}
+
+static void print_for_terminal(FILE *stream, const Table *table, const bool *asked,
+                               size_t width)
 {
     const size_t count = arrlenu(table->columns);
     size_t *widths = memory_new(count, sizeof *widths, "a table");
+    bool *shown = memory_new(count, sizeof *shown, "a table");
+    memcpy(shown, asked, count * sizeof *shown);
     fit(table, shown, widths, width);
-    for (size_t row = TITLES; row + 1 <= arrlenu(table->rows); row++) {
-        int blanks = 0; /* not printed until something follows */
-        for (size_t column = 0; column < count; column++) {
-            if (!shown[column])
-                continue;
-            char *text = terminal_text(table, row, column, widths[0]);
-            int rest = (int)(widths[column] - text_columns(text));
-            bool left = column == 0 || table->columns[column].left;
-            fprintf(stream, "%*s%s", blanks + (left ? 0 : rest), "", text);
-            blanks = GAP + (left ? rest : 0);
-            free(text);
-        }
-        fputc('\n', stream);
-    }
+    for (size_t row = TITLES; row + 1 <= arrlenu(table->rows); row++)
+        print_terminal_row(stream, table, shown, widths, row);
+    print_left_out(stream, table, asked, shown, width);
+    free(shown);
     free(widths);
 }
 

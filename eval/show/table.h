@@ -28,11 +28,12 @@ typedef struct TableCell {
     bool strong; /* in HTML */
 } TableCell;
 
-/* How a row looks in HTML. */
 typedef struct TableRow {
-    const char *class; /* NULL: none */
-    bool coloured;     /* its first cell has a swatch */
+    const char *class; /* in HTML; NULL: none */
+    bool coloured;     /* in HTML: its first cell has a swatch */
     size_t identity;
+    bool heading; /* on a terminal its first cell takes a line of its own, whatever the columns
+                   */
 } TableRow;
 
 typedef struct Table {

@@ -144,6 +144,23 @@ char *terminal_safe_name(const char *name, size_t columns, bool utf8)
     return shorter;
 }
 
+size_t terminal_distinct_columns(const char *const *names, size_t count, size_t least)
+{
+    size_t columns = least;
+    for (size_t a = 0; a < count; a++)
+        for (size_t b = 0; b < a; b++) {
+            bool same = strcmp(names[a], names[b]) != 0;
+            for (; same; columns += same) {
+                char *of_a = terminal_safe_name(names[a], columns, true),
+                     *of_b = terminal_safe_name(names[b], columns, true);
+                same = strcmp(of_a, of_b) == 0 && columns < strlen(names[a]) + strlen(names[b]);
+                free(of_a);
+                free(of_b);
+            }
+        }
+    return columns;
+}
+
 void terminal_notice(const char *what)
 {
     static bool told;

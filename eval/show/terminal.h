@@ -36,5 +36,9 @@ void terminal_print_bytes(FILE *stream, const char *bytes, size_t size, bool utf
 char *terminal_safe_name(const char *name, size_t columns, bool utf8);
 /* The same for bytes of any kind, zeros included, without a limit. */
 char *terminal_safe_bytes(const char *bytes, size_t size, bool utf8);
+/* The least number of columns, from `least` on, in which these names differ wherever the whole
+ * ones do. */
+size_t terminal_distinct_columns(const char *const *names /* (count) */, size_t count,
+                                 size_t least);
 
 #endif

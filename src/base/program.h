@@ -17,7 +17,7 @@ typedef struct AboutItem {
     const char *name, *text;
 } AboutItem;
 
-enum { ABOUT_MOST = 9 };
+enum { ABOUT_MOST = 10 };
 
 /* Lists end with an empty place. Texts are ASCII, and paragraphs without line ends. */
 typedef struct About {

@@ -15,7 +15,8 @@ typedef enum RandomPurpose {
     RANDOM_SAMPLE,
     RANDOM_TOY,
     RANDOM_TEST,
-    RANDOM_TASK
+    RANDOM_TASK,
+    RANDOM_BOOTSTRAP
 } RandomPurpose;
 
 /* Identifies one stream of numbers. */

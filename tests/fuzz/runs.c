@@ -166,7 +166,7 @@ static void check_page(RunData *run)
     char *text = NULL, *name = run->name;
     if (run->attn)
         run->name = memory_copy_text(run->attn); /* any text */
-    Comparison all = comparison_make(run, 1, true);
+    Comparison all = comparison_make(run, 1, true, NULL);
     if (run->attn)
         free(run->name);
     run->name = name;

@@ -52,6 +52,7 @@ want numpy safetensors tokenizers || {
 [ "$extent" = light ] || has fla.layers || "$python" -m pip install --quiet \
     --disable-pip-version-check fla-core==0.6.0 flash-linear-attention==0.6.0 ||
     echo "flash-linear-attention cannot be installed."
+want scipy || echo "scipy cannot be installed."
 want gguf || echo "gguf cannot be installed."
 # Its package is compiled, which takes several minutes.
 [ "$extent" = light ] || has llama_cpp || want llama-cpp-python ||
@@ -161,6 +162,11 @@ LINNET_LIBRARY=$bin/lib/liblinnet.so.0 PYTHONPATH=$here/../../models/library "$p
     "$here/../library/check_linnet.py" "$bin" linear-example/example.json "$here/../../eval/README.md" \
     linear byte special-700
 
+if has scipy; then
+    "$python" "$here/check_statistics.py" "$bin"
+else
+    skip 'statistics of compare: scipy is missing'
+fi
 if has gguf; then
     mkdir gguf
     cp toy.txt odd.txt gguf

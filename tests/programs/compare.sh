@@ -21,17 +21,33 @@ check 'compare --json has the best loss' near "$(field best_val_loss)" "$best" 1
 for key in groups differences settings scores seeds standard_deviation peak_mb; do
     check "compare --json has $key" prints "\"$key\": "
 done
-works 'compare --csv works' "$bin/compare" --csv softmax linear
-check 'compare --csv prints a header' \
+works 'compare --csv works' "$bin/compare" --csv softmax linear seed
+check 'compare --csv prints a header, ending with the settings that differ' eval \
+    "head -n 1 out | grep -q '^name,path,kind,learning_rate,context,seed,parameters,tokens,corpus,diverged,.*,best_val_loss,.*,group\$'"
+check 'compare --csv prints a row for each run' eval \
+    "lines out 4 && prints '^softmax,softmax,softmax,0.0[0-9]*,16,1,[0-9]*,[0-9]*,text.txt,false,' &&
+    prints '^seed,.*,softmax and 1 more\$'"
+sed 's/^dropout = .*/dropout = 0.5/; s/^tokens = .*/tokens = char/' softmax/settings.conf >dropped.conf
+cp -r softmax dropped && mv dropped.conf dropped/settings.conf
+run "$bin/compare" --csv softmax dropped
+check 'compare --csv has every setting that differs' eval \
+    "head -n 1 out | grep -q ',group,dropout,tokenizer\$' && prints ',dropped,0.5,char\$'"
+run "$bin/compare" --json softmax dropped
+check 'compare --json has the columns of --csv' eval \
+    "prints '\"kind\": \"softmax\", \"learning_rate\": 0.0[0-9]*, \"context\": 16, \"seed\": 1,' &&
+    prints '\"group\": \"dropped\"'"
+rm -r dropped
+works 'compare --csv-log works' "$bin/compare" --csv-log softmax linear
+check 'compare --csv-log prints a header' \
     [ "$(head -n 1 out)" = "run,group,seed,step,epoch,tokens,seconds,\
 train_loss,val_loss,tokens_per_second,peak_mb,corpus,val_bits_per_byte,val_tokens,final_val_loss,val_accuracy,match_loss" ]
-check 'compare --csv prints every row of the logs' lines out 17
-check 'compare --csv prints the rows of both runs' \
+check 'compare --csv-log prints every row of the logs' lines out 17
+check 'compare --csv-log prints the rows of both runs' \
     eval "prints '^softmax,softmax,1,5,' && prints '^linear,linear,1,40,'"
 for two in '--json --csv' '--markdown --json' '--csv --markdown'; do
     # shellcheck disable=SC2086
     refused "compare prints one thing at a time: $two" 2 \
-        '--json, --csv and --markdown: give only one' "$bin/compare" $two softmax
+        '--json, --csv, --csv-log and --markdown: give only one' "$bin/compare" $two softmax
 done
 refused 'compare refuses --reach where it has no effect' 2 '--reach has no effect' \
     "$bin/compare" --reach 5 --markdown softmax
@@ -44,7 +60,7 @@ check 'compare --reach shows the epochs to each loss' \
     eval "prints 'to 100  *to 0.001' && prints '^softmax .* - '"
 run "$bin/compare" softmax linear
 check 'compare says that one seed is no evidence' prints 'One seed each'
-run "$bin/compare" softmax seed linear
+run "$bin/compare" --width 120 softmax seed linear
 check 'compare groups runs that differ in the seed' prints '^softmax.* 1 more  *softmax  *2 '
 check 'compare compares a group with other runs' prints 'linear (1 seed): '
 run "$bin/compare" --no-group softmax seed
@@ -65,6 +81,7 @@ check 'compare does not mix two texts of one name' prints 'validation text of 7 
 run "$bin/compare" softmax other linear
 check 'compare shows each corpus under a heading' eval \
     "prints '^other\.txt$' && [ \"\$(grep -c '^run ' out)\" -eq 2 ]"
+check 'compare warns of different texts' says 'on different texts or tokens (text.txt; other.txt)'
 check 'compare compares within a corpus' fails prints '^ *other (1 seed)'
 run "$bin/compare" --markdown softmax other linear
 check 'compare --markdown has a heading for each corpus' prints '^### other\\\.txt$'
@@ -118,7 +135,9 @@ for name in words letters; do
 done
 run "$bin/compare" --width 200 --reach 2.5,0 words letters
 check 'compare compares test scores of different tokenizers in bits per byte' \
-    eval "prints ' test bpb ' && prints 'Test bits per byte: [0-9]* bytes' && [ ! -s err ]"
+    eval "prints ' test bpb ' && prints 'Test bits per byte: [0-9]* bytes' && ! says 'test score'"
+check 'compare names in what groups differ besides the model' eval \
+    "says 'tokenizer (tokens word, char)' && says 'recipe (eval-every 0, 5)'"
 run "$bin/compare" --json words letters
 check 'compare --json has bits per byte of test scores' \
     eval "is_json && prints '\"test_unit\": \"bits per byte\"' &&
@@ -143,8 +162,8 @@ check 'compare marks a loss of a part of the validation text' eval \
     [ \"\$(best_loss twice)\" = \"\$(tail -n 1 twice/log.csv | cut -d , -f 7)\" ]"
 check 'compare says that the chart shows losses of a part' \
     prints '^validation loss on a part (nats)$'
-run "$bin/compare" --csv twice
-check 'compare --csv has the tokens of each loss' prints ',[0-9.]*,[0-9]*,[0-9.]*$'
+run "$bin/compare" --csv-log twice
+check 'compare --csv-log has the tokens of each loss' prints ',[0-9.]*,[0-9]*,[0-9.]*$'
 rm -r before
 
 # --- pictures ---
@@ -163,16 +182,16 @@ works 'compare --markdown works' "$bin/compare" --markdown pair-1 lone
 check 'compare --markdown prints a table with a row for each run' \
     eval 'lines out 4 && same_cells'
 check 'compare --markdown prints titles' \
-    prints '^| run | attn | params | validation ppl | bits/byte | validation ppl vs'
+    prints '^| run | attn | params | tokens | validation ppl | bits/byte | validation ppl vs'
 check 'compare --markdown prints the numbers of each run' \
-    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
+    eval "prints '^| pair-1 | softmax | [0-9.k]* | [0-9.k]* | [0-9.]* | [0-9.]* | - | ' &&
     prints '^| lone | linear | .* | [0-9.]* | [0-9.]* | [+-][0-9.]* % | '"
 for name in pair-1 pair-2 lone; do
     works "eval scores $name for the table" "$bin/eval" --split test "$name" text.txt
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
 check 'compare --markdown has columns for seeds and test scores' prints \
-    '| params | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
+    '| params | tokens | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
 check 'compare --markdown describes the test scores in one line' \
     eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
@@ -186,7 +205,29 @@ for seed in 1 2; do
 done
 run "$bin/compare" --json pair-1 pair-2 more-1 more-2
 check 'compare --json has a confidence interval of test losses' \
-    prints '"test_low": -[0-9.]*, "test_high": [0-9.]*}'
+    prints '"test_low": -[0-9.]*, "test_high": [0-9.]*, .*"test_verdict": "not told apart"}'
+run "$bin/compare" --width 200 --control more pair-1 pair-2 more-1 more-2
+check 'compare --control names the group to compare with' eval \
+    "prints '^pair .*not told apart' && prints 'loss against more'"
+refused 'compare refuses a --control that is not there' 2 'the groups are pair, more' \
+    "$bin/compare" --control nothing pair-1 pair-2 more-1 more-2
+
+# --- the forest plot ---
+
+works 'compare --forest works' env LC_ALL=C.UTF-8 "$bin/compare" --width 80 --forest \
+    --svg forest.svg --control pair pair-1 pair-2 more-1 more-2 lone
+check 'compare --forest has a heading for each idea' eval \
+    "prints '^Softmax over the whole past\$' && prints '^Linear attention\$'"
+check 'compare --forest marks estimates and intervals' eval \
+    "prints '^  more  .*○.* .0.00 %' && prints '^  lone .*○' && ! prints ' \$'"
+check 'compare --forest says why an interval is missing' prints 'fewer than two seeds'
+check 'compare --forest has parameters and speed' prints 'test perplexity vs. pair, %.* params .*s$'
+check 'compare --forest draws a picture' eval "grep -q 'class=\"line hollow' forest.svg &&
+    grep -q '>Change of the test perplexity on text.txt against pair<' forest.svg && [ \"\$(tail -n 1 forest.svg)\" = '</svg>' ]"
+run env LC_ALL=C "$bin/compare" --forest pair-1 lone
+check 'compare --forest keeps to ASCII' eval "is_plain && prints '^  lone .* o '"
+refused 'compare --forest has no axes' 2 '--y has no effect with --forest' \
+    "$bin/compare" --forest --y loss pair-1 lone
 
 # --- synthetic tasks ---
 
@@ -211,11 +252,57 @@ check 'compare --by averages seeds' \
     prints "| $(awk -v a="$(tail -n 1 linear-1/log.csv | cut -d , -f 14)" \
         -v b="$(tail -n 1 linear-again/log.csv | cut -d , -f 14)" \
         'BEGIN { printf "%.1f", 50 * (a + b) }') |\$"
-refused 'compare --by needs runs on tasks' 2 'softmax was not trained on a synthetic task' \
+refused 'compare --by needs runs on tasks' 2 'pairs: softmax has no setting of this name' \
     "$bin/compare" --by pairs softmax
 refused 'compare --by needs a setting of the task' 2 'by length: linear-1' \
     "$bin/compare" --by length linear-1
 refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
+
+# --- numeric settings ---
+
+# with_loss RUN COPY LR SEED FACTOR: a copy with another rate, seed, and multiple of the losses.
+with_loss() {
+    cp -r "$1" "$2"
+    sed -i "s/^lr = .*/lr = $3/; s/^seed = .*/seed = $4/" "$2/settings.conf"
+    awk -F , -v OFS=, -v f="$5" 'NR > 1 && $7 != "" { $7 *= f } { print }' "$1/log.csv" \
+        >"$2/log.csv"
+}
+for seed in 1 2; do
+    with_loss softmax "by-softmax-1e-3-$seed" 0.001 $seed 1.2
+    with_loss softmax "by-softmax-1e-2-$seed" 0.01 $seed 1
+    with_loss softmax "by-softmax-1e-1-$seed" 0.1 $seed 1.1
+    with_loss linear "by-linear-1e-3-$seed" 0.001 $seed 1.2
+    with_loss linear "by-linear-1e-2-$seed" 0.01 $seed 1.1
+    with_loss linear "by-linear-1e-1-$seed" 0.1 $seed 1
+done
+works 'compare --by lr works' "$bin/compare" --by lr --control softmax --svg by.svg \
+    by-linear-* by-softmax-*
+check 'compare --by has the losses at each rate' \
+    prints '^validation loss  lr 0.001  lr 0.01  lr 0.1 .*best$'
+check 'compare --by names the best rate of each kind' eval \
+    "prints '^softmax .* 0.01$' && prints '^linear .* 0.1 (edge)$' &&
+    prints 'linear: lr 0.1 has the lowest' && prints 'try a larger'"
+check 'compare --by compares the best ones alone' eval \
+    "prints '^softmax-1e-2 ' && prints '^linear-1e-1 ' && ! prints '1e-3' &&
+    prints 'loss against softmax-1e-2'"
+check 'compare --by draws a line for each kind, and seeds' eval \
+    "[ \"\$(grep -c '<path class=\"line' by.svg)\" -eq 2 ] && [ \"\$(grep -c '<circle' by.svg)\" -eq 18 ]"
+run "$bin/compare" --by lr --markdown by-linear-*
+check 'compare --by --markdown names the best as well' \
+    prints '^- linear: lr 0.1 has the lowest validation loss'
+head -n 1 linear/log.csv >by-linear-1e-1-1/log.csv
+run "$bin/compare" --by lr by-linear-1e-1-1
+check 'compare --by waits for validations' exits 0
+rm -r by-linear-1e-1-1
+for run in by-*; do
+    sed -i "s/^dim = .*/dim = 8/; s/^context = .*/context = ${#run}/" "$run/settings.conf"
+done
+run "$bin/compare" --by context by-softmax-*
+check 'compare --by has a line for each value of other settings' eval \
+    "prints '^softmax, lr 0.001 ' && ! prints 'softmax, .*dim'"
+refused 'compare --by needs a number' 2 'attn: by-linear-1e-1-2 has no setting' \
+    "$bin/compare" --by attn by-linear-*
+rm -r by-*
 
 # --- refusals ---
 

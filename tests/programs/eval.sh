@@ -132,6 +132,14 @@ train other --seed 7 text.txt
 run "$bin/eval" --json softmax other text.txt
 check 'eval averages runs of one text' exits 0
 tr '{,' '\n\n' <out | sed -n 's/^ *"loss": //p' >losses # of the average, then of each run
+check 'the mean of the single runs stands beside the ensemble' eval '
+    [ "$(field ensemble_of)" = 2 ] && near "$(field mean)" \
+        "$(awk "NR > 1 && NR < 4 { sum += \$1 } END { printf \"%.12g\", sum / 2 }" losses)" 1e-6'
+# The 97.5 % quantile of Student's t with one degree of freedom is 12.706.
+check 'its interval is that of a mean over runs' \
+    near "$(field high)" "$(awk 'NR > 1 && NR < 4 { sum += $1; d = $1 - d } END {
+        if (d < 0) d = -d
+        printf "%.12g", sum / 2 + 12.706 * d / 2 }' losses)" 1e-4
 check 'the average is better than the mean of the losses' awk '
     NR == 1 { average = $1 }
     NR > 1 { sum += $1 }
@@ -139,7 +147,10 @@ check 'the average is better than the mean of the losses' awk '
 run "$bin/eval" softmax softmax text.txt
 check 'the average of a run with itself is the run' [ \
     "$(sed -n 's/^softmax: \(loss.*\); window.*/\1/p' out | head -n 1)" = \
-    "$(sed -n 's/^valid, average of 2 runs: \(loss.*\); .* nats in all/\1/p' out)" ]
+    "$(sed -n 's/^valid, ensemble of 2 runs: \(loss.*\); .* nats in all/\1/p' out)" ]
+check 'eval calls it an ensemble and has the mean of the runs before it' eval '
+    prints "^valid, mean of 2 single runs: loss \([0-9.]*\) (\1 to \1) nats per token, perplexity" &&
+    [ "$(sed -n "\$p" out | cut -d : -f 1)" = "valid, ensemble of 2 runs" ]'
 run "$bin/eval" --stride 8 linear other text.txt
 check 'eval saves the scores of the runs that it averages' \
     eval 'exits 0 && grep -q "^valid,16,8," linear/scores.csv other/scores.csv'
@@ -149,6 +160,52 @@ check 'eval averages no predictions of different tokens' \
     eval 'fails exits 0 && says "bytes: its tokenizer or --trim differs from that of softmax"'
 refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
     "$bin/eval" softmax other text.txt --cache 100
+
+# --- by position in the window, and paired ---
+
+run "$bin/eval" --by-position --svg position.svg softmax linear text.txt
+check 'eval --by-position has a row for each doubling, a column for each run' \
+    eval 'exits 0 && prints "^position  *softmax  *linear" && prints "^8-15  *[0-9]\.[0-9]" &&
+    prints "^16  *[0-9]\.[0-9]"'
+check 'eval --by-position draws a line for each run' \
+    eval 'prints "^ a softmax  *b linear" && [ "$(grep -c "class=\"line" position.svg)" -eq 2 ]'
+eval_json softmax text.txt
+loss=$(field loss) tokens=$(field tokens)
+eval_json --by-position softmax text.txt
+check 'the losses by position make up the loss' \
+    near "$loss" "$(grep -o '"tokens": [0-9]*, "loss": [0-9.]*' out | tr -d , |
+        awk '{ nats += $2 * $4; n += $2 } END { printf "%.12g", nats / n }')" 1e-6
+check 'every token has a position' [ "$tokens" = \
+    "$(grep -o '"tokens": [0-9]*, "loss"' out | tr -d , | awk '{ n += $2 } END { print n }')" ]
+eval_json --by-position --paired softmax linear text.txt
+check 'eval --by-position --json has the ranges of each run' eval \
+    'is_json && [ "$(grep -o "\"from\": 8, \"to\": 15" out | wc -l)" -eq 2 ]'
+refused 'positions need windows that do not overlap' 2 'leave --stride 4 out' \
+    "$bin/eval" --by-position --stride 4 softmax text.txt
+train decaying --attn retention --pos none text.txt
+refused 'positions need windows that begin anew' 2 'add --carry-state no' \
+    "$bin/eval" --by-position --carry-state yes decaying text.txt
+refused 'a chart of positions needs the positions' 2 '--svg only has an effect' \
+    "$bin/eval" --svg other.svg softmax text.txt
+run "$bin/eval" --by-position --svg nowhere/position.svg softmax text.txt
+check 'eval names a chart that it cannot write' eval 'exits 1 && says nowhere/position.svg'
+
+eval_json --paired softmax linear text.txt --threads 1 && cp out first
+difference=$(field difference)
+check 'the difference is that of the losses' \
+    near "$difference" "$(grep -o '"loss": [0-9.]*' out |
+        awk 'NR > 1 { d = $2 - d } END { printf "%.12g", d }')" 1e-4
+check 'its interval is around it' \
+    awk -v low="$(field low)" -v d="$difference" -v high="$(field high)" \
+    'BEGIN { exit !(low < d && d < high) }'
+eval_json --paired softmax linear text.txt --threads 3
+check 'the interval does not depend on the threads' same out first
+run "$bin/eval" --paired --split train softmax linear softmax text.txt
+check 'each run is compared with the first' \
+    eval 'prints "^linear minus softmax: .* 95 % interval " && prints "^softmax minus softmax: .*: not told apart"'
+check 'eval says what is resampled, and that seeds are not covered' \
+    prints '^Paired bootstrap of the 180 lines .* covers the text, not the seeds'
+refused '--paired needs two runs' 2 '--paired compares runs' "$bin/eval" --paired softmax text.txt
 
 # --- losses that are not finite ---
 
@@ -184,6 +241,10 @@ refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
 train task --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
 works 'eval scores a task' "$bin/eval" task recall:pairs=2,keys=8,values=8,lines=300
 check 'eval says how many answers are right' prints '^2000 answers, [0-9]* of them right'
+run "$bin/eval" --by-position --paired task task recall:pairs=2,keys=8,values=8
+check 'a task is resampled by its lines, and its losses are those of answers' eval '
+    prints "position in the window, in nats per answer" && prints "^task minus task: +0.0000 nats per answer" &&
+    prints "^Paired bootstrap of the 1000 lines"'
 first=$(best_loss task)
 eval_json task recall:pairs=2,keys=8,values=8
 check 'the loss is that of training' near "$(field loss)" "$first" 1e-6

@@ -28,6 +28,34 @@ check 'the page of inspect has both heads' [ "$(grep -c '<svg class="map"' page.
 check 'the page of inspect loads no other files' \
     fails grep -q -e '<script' -e 'src=' -e 'href="[^#]' page.html
 check 'inspect --svg writes a picture' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 2 ]
+
+# --- two models side by side ---
+
+inspect --html page.html --svg maps.svg softmax linear
+check 'inspect shows two runs' eval 'exits 0 && prints "^  *softmax  *linear" &&
+    prints "^softmax\$" && prints "^linear\$" && prints "^ *2  the  *linnet  *[01][.][0-9]*  *[0-9]*  *[01][.]"'
+check 'their page has both' eval 'grep -q "<h1>softmax and linear</h1>" page.html &&
+    [ "$(grep -c "<svg class=\"map\"" page.html)" -eq 4 ] &&
+    [ "$(grep -c "class=\"pair\"" page.html)" -eq 2 ]'
+check 'their picture has both' [ "$(grep -c '<svg class="map"' maps.svg)" -eq 4 ]
+inspect --layer 1 --head 2 softmax linear
+check 'their weights are drawn one after the other' \
+    eval 'prints "^softmax: Layer 1, head 2: softmax" && prints "^linear: Layer 1, head 2: linear"'
+inspect --json softmax linear
+check 'their JSON has both' \
+    eval 'is_json && [ "$(grep -o "\"run\": \"[a-z]*\"" out | tr -d "\n")" = "\"run\": \"softmax\"\"run\": \"linear\"" ]'
+train short --context 8 text.txt
+run "$bin/inspect" --text "$(make_text 5 1 | tr '\n' ' ')" softmax short
+check 'both models read what the shorter context holds' says 'only the last 8 are read'
+train rotating --attn linear --pos rotary text.txt
+inspect --html page.html rotating
+check 'the page says why weights are negative' grep -q 'Negative weights of linear.*RoPE rotates' page.html
+train other-words --tokens byte text.txt
+refused 'inspect refuses another tokenizer beside' 1 'other-words: its tokenizer differs' \
+    "$bin/inspect" --text the softmax other-words
+refused 'inspect shows no more than two' 2 'give one run, or two' \
+    "$bin/inspect" --text the softmax linear softmax
+
 run "$bin/inspect" --text 'the cuckoo sings' softmax
 check 'inspect reports unknown tokens' says '1 unknown token'
 run "$bin/inspect" --last 3 --text "$(make_text 5 1 | tr '\n' ' ')" softmax

@@ -189,17 +189,18 @@ rm -rf straight
 signals=INT which=list
 signals_at 5 --steps 5 --attn softmax,linear
 check 'Ctrl-C in the last validation of one of several runs ends them' exits 130
-check 'and no other is begun' [ "$(ls parts)" = softmax ]
-check 'and it is said how to continue' prints 'To continue: .* --resume parts/softmax'
+check 'and no other is begun' [ "$(echo parts/*/)" = parts/softmax/ ]
+check 'and it is said what is left' prints '^Grid: 0 of 2 runs finished, 1 open, 1 missing, about'
+check 'and how to continue' prints 'To continue the grid: .* --resume parts$'
 rm -rf parts
 signals_at 3 --steps 5 --save-every 1 --seed 1,2
 for again in continues 'has nothing to do'; do
     # shellcheck disable=SC2086
     run "$bin/train" $small --log-every 1 --save-every 1 --valid long.txt --run parts --steps 5 \
         --seed 1,2 text.txt
-    check "the same list again $again" eval 'exits 0 && [ "$(ls parts | tr "\n" " ")" = "seed1 seed2 " ]'
+    check "the same list again $again" eval 'exits 0 && [ "$(echo parts/*/)" = "parts/seed1/ parts/seed2/" ]'
 done
-check 'a finished list trains nothing' [ "$(grep -c 'Nothing to do' out)" = 2 ]
+check 'a finished list trains nothing' [ "$(grep -c '^== .*, finished$' out)" = 2 ]
 # shellcheck disable=SC2086
 run "$bin/train" $small --log-every 1 --save-every 1 --quiet --valid long.txt --steps 5 --seed 2 \
     --run whole text.txt

@@ -204,8 +204,8 @@ check 'the settings of a conversion to another text repeat it' \
 run "$bin/compare" parent linear delta
 check 'compare says where the first stage ends' \
     eval "tr '\n' ' ' <out | grep -q 'delta: attention transfer up to step $epoch, epoch 1'"
-run "$bin/compare" --csv linear
-check 'compare --csv has the error' prints 'match_loss$'
+run "$bin/compare" --csv-log linear
+check 'compare --csv-log has the error' prints 'match_loss$'
 run "$bin/compare" --html page.html --svg picture.svg parent linear
 check 'the page marks where the first stage ends' grep -q '"matched"' page.html
 convert early gated-delta --stop-after 4 --quiet

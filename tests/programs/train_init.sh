@@ -31,8 +31,8 @@ check 'its first validation loss is the last of the other' near "$(begins_at sam
 check 'it does not print a training loss before the first step' prints '^epoch 0  step 0  validation'
 check 'a loss that does not exist is an empty cell' \
     eval 'sed -n 2p same/log.csv | grep -q "^0,0,0,[^,]*,[^,]*,,[0-9.]*,,," && fails grep -q nan same/log.csv'
-run "$bin/compare" --csv same
-check 'compare --csv has an empty cell as well' fails prints nan
+run "$bin/compare" --csv-log same
+check 'compare --csv-log has an empty cell as well' fails prints nan
 make_large parent
 run "$bin/train" --init large --run hopeless --quiet text.txt
 check 'a run that starts from weights without a finite loss ends with a line' \

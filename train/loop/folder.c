@@ -9,12 +9,15 @@
 #include "src/ranks/ranks.h"
 #include "src/base/text.h"
 #include "train/loop/lock.h"
+#include "train/loop/trainer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define NEXT    "next.safetensors" /* being written */
@@ -230,6 +233,22 @@ static size_t state_bytes(const Model *model)
     return bytes;
 }
 
+/* The name of the processor, or its architecture. The caller's. */
+static char *machine_name(void)
+{
+    struct utsname system;
+    char line[256] = "", *name = NULL;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && !name && fgets(line, sizeof line, file))
+        if (strncmp(line, "model name", strlen("model name")) == 0 && strchr(line, ':'))
+            name = memory_copy_text(text_trim(strchr(line, ':') + 1));
+    if (file)
+        fclose(file);
+    if (!name)
+        name = memory_copy_text(uname(&system) == 0 ? system.machine : "unknown");
+    return name;
+}
+
 /* The facts before the settings are what bits per byte are computed from, what the losses are
  * of, and where the run comes from. */
 static bool write_settings(const RunView *run, const char *folder, Error *error)
@@ -239,6 +258,10 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     char *settings = settings_text(run->settings);
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
     text_append(&text, "# state: %zu bytes\n", state_bytes(run->model));
+    text_append(&text, "# length: %zu steps\n", run->steps);
+    char *machine = machine_name();
+    text_append(&text, "# " RUN_MACHINE ": %s\n", machine);
+    free(machine);
     if (corpus->entropy_floor > 0 || corpus->line > 0)
         text_append(&text, "# entropy floor: %.9g nats\n", corpus->entropy_floor);
     text_append(&text, "# training text: %zu tokens, %zu bytes\n", split_scored(train),
@@ -261,17 +284,41 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     return good;
 }
 
-void folder_discard(const RunFolder *folder)
+/* Whether a run without a checkpoint to continue from may have left this file. */
+static bool is_left(const char *name)
 {
-    static const char *const files[] = {RUN_SETTINGS, RUN_LOG};
+    static const char *const files[] = {RUN_SETTINGS, RUN_LOG,       RUN_LOG ".bak",
+                                        "curves.svg", "samples.txt", CHECKPOINT_BEST,
+                                        NULL};
+    return text_is_among(name, files) || strncmp(name, "events.out.tfevents.", 20) == 0;
+}
+
+/* Removes a directory without a checkpoint, so that the same command can try again. */
+static void remove_left(const char *folder)
+{
+    file_remove_leftovers(folder);
+    DIR *files = opendir(folder);
+    for (const struct dirent *entry; files && (entry = readdir(files));)
+        if (is_left(entry->d_name))
+            unlinkat(dirfd(files), entry->d_name, 0);
+    if (files)
+        closedir(files);
     lock_release();
-    for (size_t i = 0; folder->path && i < sizeof files / sizeof *files; i++) {
-        char *path = file_join(folder->path, files[i]);
-        unlink(path);
-        free(path);
-    }
+    rmdir(folder);
+}
+
+void folder_abandon(const RunFolder *folder)
+{
     if (folder->path)
-        rmdir(folder->path);
+        remove_left(folder->path);
+}
+
+bool folder_discard(const char *path, Error *error)
+{
+    if (!lock_acquire(path, error))
+        return false;
+    remove_left(path);
+    return true;
 }
 
 bool folder_create(RunFolder *folder, const RunView *run, Error *error)
@@ -291,7 +338,7 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     bool good = lock_acquire(folder->path, error) && write_settings(run, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
     if (!good)
-        folder_discard(folder);
+        folder_abandon(folder);
     free(log);
     return good;
 }
@@ -327,6 +374,43 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
     good = good && write_settings(run, path, error);
     free(log);
     return good;
+}
+
+/* --- how far a run is --- */
+
+/* The log knows its time; the newest checkpoint, which may be of an earlier step, what is done.
+ * A finished run whose checkpoints to continue from were deleted still has its best model. */
+RunStanding folder_standing(const char *path)
+{
+    RunStanding standing = {.seconds = NAN};
+    RunData run;
+    Checkpoint checkpoint;
+    Progress progress = {0};
+    Error ignored;
+    size_t patience = 0;
+    char *newest = folder_newest_checkpoint(path);
+    bool read = rundata_read(&run, path, &ignored);
+    const char *text = read ? rundata_setting(&run, "patience") : NULL;
+    const RunLogRow *last = read && run.rows ? &arrlast(run.rows) : NULL;
+    if (text && !text_to_size(text, &patience))
+        patience = 0;
+    if (last && last->step > 0 && run.steps > 0)
+        standing.seconds = last->seconds / (double)last->step * (double)run.steps;
+    if (newest && checkpoint_open(&checkpoint, newest, &ignored)) {
+        trainer_read_progress(&progress, &checkpoint, &ignored);
+        checkpoint_close(&checkpoint);
+    } else if (!newest && last && last->step == run.steps &&
+               file_is_in(path, CHECKPOINT_BEST)) {
+        progress.step = last->step;
+    }
+    bool over = (run.steps > 0 && progress.step >= run.steps) ||
+                (patience > 0 && progress.stale >= patience);
+    standing.state = over && !progress.due ? RUN_FINISHED : newest ? RUN_OPEN : RUN_MISSING;
+    if (standing.state != RUN_MISSING && run.steps > 0)
+        standing.share = over ? 1 : (double)progress.step / (double)run.steps;
+    rundata_free(&run);
+    free(newest);
+    return standing;
 }
 
 bool folder_restore(RunFolder *folder, const RunView *run, bool *recreated, Error *error)

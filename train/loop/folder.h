@@ -24,7 +24,7 @@ typedef struct RunFolder {
 bool folder_create(RunFolder *folder, const RunView *run, Error *error);
 
 /* Removes a directory that was just made, so that the same command can try again. */
-void folder_discard(const RunFolder *folder);
+void folder_abandon(const RunFolder *folder);
 
 /* Continues in the directory of a run loaded from a checkpoint; it must be locked already.
  * Removes temporary files of a killed session and moves log rows after the checkpoint's step
@@ -45,6 +45,20 @@ bool folder_turn(const RunFolder *folder, bool replace, Error *error);
 bool folder_keep(const RunFolder *folder, size_t step, Error *error);
 
 void folder_free(RunFolder *folder);
+
+/* How far the run in a directory is. A run that ended before its first checkpoint is missing:
+ * nothing of it can be continued. */
+typedef enum RunState { RUN_MISSING, RUN_OPEN, RUN_FINISHED } RunState;
+typedef struct RunStanding {
+    RunState state;
+    double share;   /* of its steps that are done */
+    double seconds; /* estimate of what the whole run takes; NaN: unknown */
+} RunStanding;
+RunStanding folder_standing(const char *path);
+
+/* Removes the files that a run without a checkpoint has left, and its directory if nothing else
+ * is in it. Fails if another process trains there. */
+bool folder_discard(const char *path, Error *error);
 
 /* "ptb" of "../data/ptb.train.txt.gz"; the caller frees. */
 char *folder_stem(const char *corpus);

@@ -78,8 +78,10 @@ static bool is_asked_to_end(const Loop *loop)
     enum { TIME = 1 }; /* above: a signal */
     const StopAfter *stop = &loop->trainer->settings.session.stop;
     const Progress *progress = &loop->trainer->progress, *began = &loop->view->session;
+    double earlier = loop->view->grid ? loop->view->grid->elapsed : 0;
     bool timed_out = (stop->steps > 0 && progress->step - began->step >= stop->steps) ||
-                     (stop->seconds > 0 && progress->seconds - began->seconds >= stop->seconds);
+                     (stop->seconds > 0 &&
+                      earlier + progress->seconds - began->seconds >= stop->seconds);
     size_t rank_reason = signals_caught() ? TIME + (size_t)signals_caught() : timed_out;
     size_t reason = ranks_most(rank_reason);
     if (reason > TIME)

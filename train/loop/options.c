@@ -207,10 +207,10 @@ static const Option session_rows[] = {
              "log-dir name exp-name run-name wandb-run-name",
      .common = true},
     {.name = "resume", OPTION_STRING("DIR", SESSION(resume), NULL), .once = true,
-     .help = "continue the run in this directory, bit-identically; with other --epochs or "
-             "--steps it becomes longer or shorter, and the learning rate follows the schedule "
-             "of the new length from there on (--lr, --lr-floor and --schedule may change, "
-             "too)",
+     .help = "continue the run or grid in this directory; a run ends bit-identical to one "
+             "without a stop. With other --epochs or --steps it becomes longer or shorter, and "
+             "the learning rate follows the schedule of the new length from there on (--lr, "
+             "--lr-floor and --schedule may change, too)",
      .also = "resume-from resume-from-checkpoint init-from load checkpoint load-checkpoint "
              "restore",
      .common = true},
@@ -218,6 +218,19 @@ static const Option session_rows[] = {
      .help = "settings from models/NAME.conf or a file; --preset help lists them",
      .also = "config config-file recipe cfg conf",
      .common = true},
+    {.name = "match-params", OPTION_STRING("WHICH", SESSION(match_params), NULL), .once = true,
+     .help = "choose --ffn so that the model has as many parameters as one of this attention kind "
+             "with the same settings, as this run, or as this number; a run directory, and its "
+             "settings.conf, has the width that was found",
+     .also = "match-parameters iso-params parameter-matched num-params n-params"},
+    {.name = "batch-tokens", OPTION_WHOLE(SESSION(batch_tokens), 0, 1e9, "0"), .once = true,
+     .help = "batch size in tokens in place of --batch: the same for all lengths of --context; "
+             "0: use --batch",
+     .also = "tokens-per-batch max-tokens total-batch-size batch-size-tokens"},
+    {.name = "dry-run", OPTION_SWITCH(SESSION(dry_run), "no"), .once = true,
+     .help = "print parameters, tokens, steps, memory and time of each run of a grid, or of the "
+             "one run, and train nothing",
+     .also = "plan estimate no-train"},
     {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL), .once = true, SAVING,
      .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
              "and can be resumed",
@@ -352,6 +365,8 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
          "--cycles or a --schedule other than constant"},
         {"epochs", train->length.steps == 0,
          "--steps 0, since --steps decides when both are set"},
+        {"ffn", settings->match.parameters == 0,
+         "--match-params with an attention kind, whose width it then is"},
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},

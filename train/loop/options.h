@@ -47,11 +47,11 @@ typedef struct StopAfter {
 
 /* Options of this session, not of the run: never stored. */
 typedef struct SessionOptions {
-    char *run, *resume, *preset, *stop_after;
+    char *run, *resume, *preset, *stop_after, *match_params;
     StopAfter stop; /* what stop_after says */
-    size_t threads, max_mem, sample_every;
+    size_t threads, max_mem, sample_every, batch_tokens;
     double save_minutes;
-    bool recompute, quiet, tensorboard, watch;
+    bool recompute, quiet, tensorboard, watch, dry_run;
 } SessionOptions;
 
 /* What a resumed run had before the command line changed it; see Extension in view.h. */
@@ -61,8 +61,15 @@ typedef struct LengthBefore {
     size_t patience;
 } LengthBefore;
 
+/* What --match-params asks for: a number of parameters, or that of another model. */
+typedef struct Match {
+    size_t parameters; /* 0: those of the model */
+    ModelConfig model; /* whose vocabulary comes with the text */
+} Match;
+
 typedef struct Settings {
     ModelConfig model;
+    Match match;
     CorpusOptions corpus;
     TrainOptions train;
     SessionOptions session;

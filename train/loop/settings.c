@@ -2,6 +2,7 @@
  * command line. */
 #include "train/loop/settings.h"
 #include "data/corpora/tasks.h"
+#include "eval/runs/rundata.h"
 #include "models/preset.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -227,6 +228,54 @@ static bool init_check(const Init *init, const Settings *settings, Error *error)
     return adopt_check(&settings->model, &init->checkpoint, error);
 }
 
+/* --- fair comparisons --- */
+
+/* --match-params: the model whose parameters count has the kind that it names and else the same
+ * settings. Call it before config_check, which resolves what depends on the kind. */
+static bool read_match(Settings *settings, Error *error)
+{
+    const char *which = settings->session.match_params;
+    Match *match = &settings->match;
+    const Options options = {{config_group(&match->model)}};
+    RunData run;
+    Error ignored;
+    *match = (Match){0};
+    if (!which)
+        return true;
+    if (settings->train.init)
+        return error_set(error, "--match-params and --init contradict each other: a run that "
+                                "starts from weights has their --ffn");
+    if (text_to_size(which, &match->parameters) && match->parameters > 0)
+        return true;
+    match->model = settings->model;
+    if (options_set(&options, "attn", which, "--match-params", &ignored))
+        return config_check(&match->model, error);
+    if (rundata_read(&run, which, &ignored))
+        match->parameters = run.parameters;
+    rundata_free(&run);
+    return match->parameters > 0 ||
+           error_set(error,
+                     "--match-params: '%s' is neither an attention kind, nor a run directory, "
+                     "nor a number of parameters",
+                     which);
+}
+
+/* --batch-tokens, unless the command line overrides that of a preset. */
+static bool settle_batch(Settings *settings, const CommandLine *line, Error *error)
+{
+    size_t tokens = settings->session.batch_tokens, context = settings->model.context;
+    bool asks_both = command_line_value(line, "batch") != NULL;
+    if (asks_both && command_line_value(line, "batch-tokens") && tokens > 0)
+        return error_set(error, "--batch and --batch-tokens contradict each other; give one");
+    if (tokens == 0 || asks_both)
+        return true;
+    if (tokens % context != 0)
+        return error_set(error, "--batch-tokens %zu: no multiple of --context %zu", tokens,
+                         context);
+    settings->train.batch = tokens / context;
+    return true;
+}
+
 /* --- all --- */
 
 /* The windows of a synthetic task are its lines. A context that a preset has gives way. */
@@ -271,13 +320,13 @@ bool settings_read(Settings *settings, const CommandLine *line, const char *resu
     if (good && line->operand_count == 1)
         good = options_set(&options, "corpus", line->operands[0], "CORPUS", error);
     settings->corpus.tokenizer_given = command_line_value(line, "tokens") != NULL;
-    good = good && settle_task(settings, line, error);
+    good = good && settle_task(settings, line, error) && settle_batch(settings, line, error);
     if (good && resumed) {
         note_length(settings, line);
         good = fixed_options_match(old, &options, line, settings->before.changed, error);
     }
     text_lines_free(old);
-    good = good && init_settle(init, settings, line, error) &&
+    good = good && init_settle(init, settings, line, error) && read_match(settings, error) &&
            config_check(&settings->model, error) &&
            config_check_kind_options(&settings->model, error) &&
            init_check(init, settings, error) && settings_check(settings, line, error);

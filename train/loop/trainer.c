@@ -5,6 +5,7 @@
 #include "models/update.h"
 #include "src/base/containers.h"
 #include "src/base/memory.h"
+#include "src/base/text.h"
 #include "src/optim/schedule.h"
 #include "src/ranks/ranks.h"
 #include "src/math/team.h"
@@ -152,6 +153,35 @@ static bool load_text(Trainer *t, const Vocabulary *known, Error *error)
     return true;
 }
 
+/* --match-params: sets the width of the MLP, now that the size of the vocabulary is known. */
+static bool match_parameters(Trainer *t, Error *error)
+{
+    const double near = 0.002;
+    const char *which = t->settings.session.match_params;
+    ModelConfig *model = &t->settings.model, *other = &t->settings.match.model;
+    size_t wanted = t->settings.match.parameters;
+    if (!which)
+        return true;
+    other->vocabulary = model->vocabulary;
+    if (wanted == 0)
+        wanted = param_count(other);
+    model->ffn = param_match_ffn(model, wanted);
+    if (model->ffn == 0)
+        return error_usage(error,
+                           "--match-params %s: that is %zu parameters, and this model has more "
+                           "without an MLP; lower --dim or --layers",
+                           which, wanted);
+    double difference = (double)param_count(model) / (double)wanted - 1;
+    if (fabs(difference) > near && ranks_first())
+        print_warning(
+            "--match-params %s: the nearest, --ffn %zu, is %+.2g %% off %zu parameters", which,
+            model->ffn, 100 * difference, wanted);
+    char *text = text_format("%s, %zu parameters", which, wanted);
+    t->history[HISTORY_MATCHED] = text_one_line(text);
+    free(text);
+    return true;
+}
+
 static void plan_batches(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
@@ -173,6 +203,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     if (!known)
         known = trainer_init_vocabulary(t);
     if (t->corpus.train.count == 0 && !load_text(t, known, error))
+        return false;
+    if (!match_parameters(t, error))
         return false;
     if (train->shards == 0)
         train->shards = ranks;

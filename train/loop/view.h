@@ -97,14 +97,26 @@ enum {
     HISTORY_ORIGIN,   /* the model that --init took weights from */
     HISTORY_TEACHER,  /* the model or the soft targets that it learns from */
     HISTORY_EXTENDED, /* each change of the length */
+    HISTORY_MATCHED,  /* what --match-params chose the MLP width for */
     HISTORY_LINES
 };
 
 static inline const char *history_key(size_t line)
 {
-    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED};
+    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED, RUN_MATCHED};
     return keys[line];
 }
+
+/* The place of a run in a grid: several runs that one command trains. */
+typedef struct GridPlace {
+    size_t index, count; /* the index-th run, counted from 1, of so many */
+    double elapsed;      /* seconds of this session before the run */
+    double seconds;      /* estimate of what is left of the other runs, as far as known */
+    double runs_like_it; /* what else is left, in runs of which only this one says how long they
+                          * take */
+    void (*begun)(void *grid); /* called with `grid` when the run has its directory */
+    void *grid;
+} GridPlace;
 
 typedef struct RunView {
     const Settings *settings;
@@ -116,6 +128,7 @@ typedef struct RunView {
     /* What --init takes over, in items with two blanks between; NULL: nothing. */
     const char *start;
     const char *folder;            /* the path of the run directory */
+    const GridPlace *grid;         /* NULL: it is no run of a grid */
     size_t steps, steps_per_epoch; /* of the whole run */
     size_t match_steps;            /* of these, those that match attention outputs */
     size_t part_tokens;            /* that validations read; 0: the whole validation text */
@@ -157,6 +170,13 @@ static inline size_t view_complete(const RunView *run)
 static inline bool view_matches(const RunView *run)
 {
     return run->progress->step > 0 && run->progress->step <= run->match_steps;
+}
+
+/* Estimate of the seconds that are left of a grid, during one of its runs. */
+static inline double view_grid_left(const RunView *run)
+{
+    double whole = run->progress->seconds + run->seconds_left;
+    return run->grid->seconds + run->seconds_left + run->grid->runs_like_it * whole;
 }
 
 /* Converts steps to epochs, with the fraction. */

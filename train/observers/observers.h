@@ -67,9 +67,11 @@ bool watch_check(const SessionOptions *session, Error *error);
 
 /* ---- Pieces of text that several of them show; the caller frees them ---- */
 
-/* "epoch 1.25/10  loss 5.1230  12.3k tokens/s  0:03:21 left  ...": items with two blanks
- * between, those first that people look for first. */
+/* "epoch 1.25/10  loss 5.1230  12.3k tokens/s  0:03:21 left  ...", in a grid words_of_grid
+ * before: items with two blanks between, those first that people look for first. */
 char *words_of_step(const RunView *run);
+/* "grid: run 7 of 24, 2:10:00 left  ", or "" for a run of its own; the caller frees. */
+char *words_of_grid(const RunView *run);
 /* "train 4.2311  ", or "matching 0.0123  " (attention outputs); "" before the first step. */
 ShortText words_of_training_loss(const RunView *run);
 /* "  accuracy 12.34 %" of the latest validation, or "" for a text. */

@@ -11,12 +11,21 @@ static bool distils(const RunView *run)
     return run->settings->train.distill || run->settings->train.soft_targets;
 }
 
+char *words_of_grid(const RunView *run)
+{
+    if (!run->grid)
+        return memory_copy_text("");
+    return text_format("grid: run %zu of %zu, %s left  ", run->grid->index, run->grid->count,
+                       text_duration(view_grid_left(run)).text);
+}
+
 char *words_of_step(const RunView *run)
 {
     const Progress *progress = run->progress;
     double epochs = view_epochs(run, run->steps);
-    char *text = text_format("epoch %.2f/%.*f  ", view_epochs(run, progress->step),
-                             epochs == floor(epochs) ? 0 : 2, epochs);
+    char *text = words_of_grid(run);
+    text_append(&text, "epoch %.2f/%.*f  ", view_epochs(run, progress->step),
+                epochs == floor(epochs) ? 0 : 2, epochs);
     if (view_matches(run))
         text_append(&text, "matching attention outputs, mean square error %.3g",
                     run->smoothed_loss);

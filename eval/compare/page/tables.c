@@ -70,17 +70,6 @@ void report_print_numbers(FILE *out, const Comparison *all)
 
 /* --- the settings --- */
 
-static bool differs(const Comparison *all, const char *name)
-{
-    const char *first = rundata_setting(&all->runs[0], name);
-    for (size_t r = 1; r < all->count; r++) {
-        const char *value = rundata_setting(&all->runs[r], name);
-        if (!first != !value || (first && strcmp(first, value) != 0))
-            return true;
-    }
-    return false;
-}
-
 /* A map of stb_ds from the names of settings to whether their values differ. */
 typedef struct Setting {
     char *key;
@@ -94,7 +83,7 @@ static Setting *all_settings(const Comparison *all)
     for (size_t r = 0; r < all->count; r++)
         for (size_t i = 0; i < arrlenu(all->runs[r].settings); i++) {
             char *name = all->runs[r].settings[i].name;
-            shput(settings, name, differs(all, name));
+            shput(settings, name, comparison_differs(all, name));
         }
     return settings;
 }
