@@ -94,6 +94,40 @@ TEST(a_text_is_a_tensor_of_one_string)
                                       "2002");
 }
 
+/* As TensorBoard's own classes write it. */
+TEST(settings_are_numbers_and_strings_of_a_group)
+{
+    unsigned char *bytes = NULL;
+    events_append_settings(&bytes, THEN, "# a note\na = b\nc = 2\n");
+    check_bytes(without_frame(bytes),
+                "0900000040fc54d941"
+                "2a5f0a5d"
+                "0a1c5f68706172616d735f2f73657373696f6e5f73746172745f696e666f"
+                "4206080712004200"
+                "4a350a310a0768706172616d73"
+                "12261a24"
+                "0a080a016112031a0162"
+                "0a0e0a01631209110000000000000040"
+                "22086334353766356238"
+                "2002");
+}
+
+TEST(runs_that_differ_in_the_seed_are_one_group)
+{
+    unsigned char *one = NULL, *two = NULL, *other = NULL;
+    events_append_settings(&one, THEN, "c = 2\nseed = 1\n");
+    events_append_settings(&two, THEN, "c = 2\nseed = 2\n");
+    events_append_settings(&other, THEN, "c = 3\nseed = 1\n");
+    enum { BEHIND = 4 + 2, NAME = 8 }; /* the checksum and the class stand behind the name */
+    size_t at = arrlenu(one) - BEHIND - NAME;
+    ck_assert_uint_eq(arrlenu(one), arrlenu(two));
+    ck_assert_mem_eq(one + at, two + at, NAME);
+    ck_assert_mem_ne(one + at, other + at, NAME);
+    arrfree(one);
+    arrfree(two);
+    arrfree(other);
+}
+
 TEST(a_restart_purges_later_steps)
 {
     unsigned char *bytes = NULL;

@@ -10,6 +10,7 @@ import sys
 sys.path.pop(0)  # this directory, where "tensorboard" would be this script
 
 from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.plugins.hparams import metadata
 from tensorboard.util import tensor_util
 
 COLUMNS = {
@@ -62,6 +63,22 @@ def texts(events, tag):
     return found
 
 
+def number_or_text(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def table_of_runs(events):
+    """The settings that the hparams plugin shows."""
+    content = events.PluginTagToContent("hparams")[metadata.SESSION_START_INFO_TAG]
+    info = metadata.parse_session_start_info_plugin_data(content)
+    assert info.group_name, "runs that differ in the seed are not one group"
+    return {name: value.number_value if value.HasField("number_value") else value.string_value
+            for name, value in info.hparams.items()}
+
+
 def main(folder):
     events = event_accumulator.EventAccumulator(
         folder, size_guidance={"scalars": 0, "tensors": 0})
@@ -84,10 +101,15 @@ def main(folder):
                 print(f"{folder}: {tag} at step {step}: {read} is not {value}")
     settings = texts(events, "settings")
     with open(os.path.join(folder, "settings.conf"), encoding="utf-8", newline="\n") as file:
-        lines = "".join(line for line in file if not line.startswith("# "))
+        lines = "".join(line for line in file if " = " in line and line[0] != "#")
     if not settings or settings[-1][1] != lines:
         wrong += 1
         print(f"{folder}: the settings differ from settings.conf")
+    kept = {name: number_or_text(text)
+            for name, text in (line.split(" = ", 1) for line in lines.splitlines())}
+    if table_of_runs(events) != kept:
+        wrong += 1
+        print(f"{folder}: the settings in TensorBoard's table of runs differ from settings.conf")
     samples = plain(texts(events, "sample"))
     if samples and samples != plain(samples_of(os.path.join(folder, "samples.txt"))):
         wrong += 1

@@ -255,8 +255,9 @@ static const Option session_rows[] = {
      .help = "print a sample at every N-th validation, also to samples.txt; 0: never",
      .also = "sample-interval sample-steps generate-every"},
     {.name = "tensorboard", OPTION_SWITCH(SESSION(tensorboard), "no"), SAVING,
-     .help = "write TensorBoard event files into the run directory",
-     .also = "tb wandb wandb-log use-wandb report-to"},
+     .help = "write TensorBoard event files into the run directory, with the settings for "
+             "its table of runs (HPARAMS)",
+     .also = "tb hparams wandb wandb-log use-wandb report-to"},
     {.name = "watch", OPTION_SWITCH(SESSION(watch), "no"),
      .help = "full-screen view of curves and progress",
      .also = "dashboard tui",

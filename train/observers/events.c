@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* --- the wire format: a key of number and type, then the value --- */
 
@@ -98,9 +99,13 @@ enum {
     VALUE_TENSOR = 8,
     VALUE_METADATA = 9
 };
-enum { METADATA_PLUGIN = 1, METADATA_CLASS = 4, CLASS_TENSOR = 2, PLUGIN_NAME = 1 };
+enum { METADATA_PLUGIN = 1, METADATA_CLASS = 4, CLASS_TENSOR = 2 };
+enum { PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRING = 8, TYPE_STRING = 7 };
 enum { SESSION_STATUS = 1, SESSION_START = 1 };
+/* Those of the hparams plugin's plugin_data.proto, and of struct.proto and maps. */
+enum { HPARAMS_START = 3, START_SETTINGS = 1, START_GROUP = 4 };
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, VALUE_NUMBER = 2, VALUE_STRING = 3 };
 
 static unsigned char *event_begin(double time, size_t step)
 {
@@ -163,12 +168,16 @@ void events_append_scalars(unsigned char **bytes, double time, size_t step,
     event_end(bytes, event);
 }
 
-void events_append_text(unsigned char **bytes, double time, size_t step, const char *tag,
-                        const char *text)
+/* Appends an event with one value, for a plugin, which is given its content (NULL: none), and a
+ * tensor that is one text. Frees the content. */
+static void append_for_plugin(unsigned char **bytes, unsigned char *event, const char *tag,
+                              const char *text, const char *name, unsigned char *content)
 {
     unsigned char *plugin = NULL, *metadata = NULL, *tensor = NULL, *value = NULL,
-                  *summary = NULL, *event = event_begin(time, step);
-    append_string(&plugin, PLUGIN_NAME, "text");
+                  *summary = NULL;
+    append_string(&plugin, PLUGIN_NAME, name);
+    if (content)
+        append_message(&plugin, PLUGIN_CONTENT, content);
     append_message(&metadata, METADATA_PLUGIN, plugin);
     append_whole(&metadata, METADATA_CLASS, CLASS_TENSOR);
     append_whole(&tensor, TENSOR_TYPE, TYPE_STRING);
@@ -180,6 +189,52 @@ void events_append_text(unsigned char **bytes, double time, size_t step, const c
     append_message(&summary, SUMMARY_VALUE, value);
     append_message(&event, EVENT_SUMMARY, summary);
     event_end(bytes, event);
+}
+
+void events_append_text(unsigned char **bytes, double time, size_t step, const char *tag,
+                        const char *text)
+{
+    append_for_plugin(bytes, event_begin(time, step), tag, text, "text", NULL);
+}
+
+/* Appends an entry of the map: a number if the whole text is one, else a string. */
+static void append_setting(unsigned char **start, const char *name, const char *text)
+{
+    unsigned char *entry = NULL, *value = NULL;
+    double number;
+    if (text_to_double(text, &number))
+        append_double(&value, VALUE_NUMBER, number);
+    else
+        append_string(&value, VALUE_STRING, text);
+    append_string(&entry, ENTRY_KEY, name);
+    append_message(&entry, ENTRY_VALUE, value);
+    append_message(start, START_SETTINGS, entry);
+}
+
+void events_append_settings(unsigned char **bytes, double time, const char *settings)
+{
+    const char equals[] = " = ";
+    char *lines = memory_copy_text(settings), *rest = lines;
+    unsigned char *start = NULL, *content = NULL;
+    uLong group = crc32_z(0, NULL, 0);
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        char *value = strstr(line, equals);
+        if (!value || *line == '#')
+            continue;
+        *value = '\0';
+        append_setting(&start, line, value + strlen(equals));
+        if (strcmp(line, "seed") != 0) {
+            *value = ' ';
+            group = crc32_z(group, (const Bytef *)line, strlen(line));
+        }
+    }
+    char *name = text_format("%08lx", group);
+    append_string(&start, START_GROUP, name);
+    append_message(&content, HPARAMS_START, start);
+    append_for_plugin(bytes, event_begin(time, 0), "_hparams_/session_start_info", "",
+                      "hparams", content);
+    free(name);
+    free(lines);
 }
 
 void events_append_restart(unsigned char **bytes, double time, size_t step)

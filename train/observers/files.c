@@ -173,6 +173,7 @@ static bool start_events(void *self, const RunView *run, Error *error)
         events_append_restart(&bytes, events_now(), step + 1);
     char *settings = settings_text(run->settings);
     append_code(&bytes, step, "settings", settings);
+    events_append_settings(&bytes, events_now(), settings);
     free(settings);
     return events_write(file, &bytes, error);
 }
