@@ -122,7 +122,9 @@ double group_epoch_to_reach(const RunGroup *group, double loss);
 /* The losses that differences from the control are shown of where there is room for one kind:
  * those of the test, if any of them compare, or else the measure. */
 GroupLoss groups_compared_loss(const RunGroup *groups);
-/* "better", "worse" or "not told apart", by Holm's p; NULL if there is none. */
+/* "better" for a lower loss, "worse" for a higher one, unless it is "not told apart". */
+const char *difference_word(double difference, bool told_apart);
+/* That word by Holm's p; NULL if there is none. */
 const char *group_verdict(const GroupDifference *difference);
 /* A difference from the control in per cent: of perplexities, or of bits per byte. */
 double group_per_cent(const GroupDifference *from, double difference, GroupLoss loss);

@@ -268,12 +268,16 @@ GroupLoss groups_compared_loss(const RunGroup *groups)
     return measure;
 }
 
+const char *difference_word(double difference, bool told_apart)
+{
+    return !told_apart ? "not told apart" : difference < 0 ? "better" : "worse";
+}
+
 const char *group_verdict(const GroupDifference *difference)
 {
-    return isnan(difference->holm)           ? NULL
-           : difference->holm >= GROUP_TAILS ? "not told apart"
-           : difference->of.mean < 0         ? "better"
-                                             : "worse";
+    return isnan(difference->holm)
+               ? NULL
+               : difference_word(difference->of.mean, difference->holm < GROUP_TAILS);
 }
 
 double group_per_cent(const GroupDifference *from, double difference, GroupLoss loss)

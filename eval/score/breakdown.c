@@ -260,9 +260,7 @@ void paired_print(const Breakdown *breakdown, const char *const *names)
             text_append(&line, ", 95 %% interval %+.4f to %+.4f (%+.2f to %+.2f %%): %s",
                         interval.low, interval.high, per_cent(interval.low),
                         per_cent(interval.high),
-                        interval.low > 0    ? "worse"
-                        : interval.high < 0 ? "better"
-                                            : "not told apart");
+                        difference_word(paired.mean, interval.low > 0 || interval.high < 0));
         print_output("%s", line);
         free(line);
     }
