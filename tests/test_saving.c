@@ -208,7 +208,7 @@ static pid_t fork_owner(void)
     pid_t child = fork();
     if (child == 0) {
         Error error;
-        bool good = lock_acquire(run_path, &error);
+        bool good = lock_acquire(LOCK_RUN, run_path, &error);
         if (write(ready[1], good ? "y" : "n", 1) == 1)
             pause();
         _exit(0);
@@ -225,33 +225,34 @@ TEST(run_directory_is_locked_by_one_process)
     Error error;
     pid_t child = fork_owner();
     char *owner = text_format("in use by process %ld;", (long)child);
-    ck_assert(!lock_acquire(run_path, &error));
+    ck_assert(!lock_acquire(LOCK_RUN, run_path, &error));
     support_check_error(&error, run_path, owner);
-    ck_assert(!lock_acquire(run_path, &error)); /* the failed attempt changed nothing */
+    ck_assert(
+        !lock_acquire(LOCK_RUN, run_path, &error)); /* the failed attempt changed nothing */
     support_check_error(&error, run_path, owner);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert(is_there("lock")); /* the lock file is still there */
-    ck_assert_msg(lock_acquire(run_path, &error), "%s", error.text);
-    lock_release();
+    ck_assert_msg(lock_acquire(LOCK_RUN, run_path, &error), "%s", error.text);
+    lock_release(LOCK_RUN);
     ck_assert(!is_there("lock"));
-    lock_release(); /* a second release does nothing */
+    lock_release(LOCK_RUN); /* a second release does nothing */
     free(owner);
 }
 
 TEST(released_lock_can_be_taken_again)
 {
     Error error;
-    ck_assert(lock_acquire(run_path, &error));
-    ck_assert_msg(lock_acquire(run_path, &error), "%s", error.text);
+    ck_assert(lock_acquire(LOCK_RUN, run_path, &error));
+    ck_assert_msg(lock_acquire(LOCK_RUN, run_path, &error), "%s", error.text);
     ck_assert(is_there("lock"));
     char *path = in_run("lock");
     ck_assert_int_eq(unlink(path), 0);
     scratch_write(path, "another's\n", strlen("another's\n"));
-    lock_release();
+    lock_release(LOCK_RUN);
     ck_assert(is_there("lock")); /* no longer ours */
     free(path);
-    ck_assert(!lock_acquire("/nowhere/at/all", &error));
+    ck_assert(!lock_acquire(LOCK_RUN, "/nowhere/at/all", &error));
     support_check_error(&error, "/nowhere/at/all/lock", "cannot lock");
 }
 
@@ -283,7 +284,7 @@ TEST(removed_directory_is_recreated)
     arrfree(rows);
     free(log);
     folder_free(&folder);
-    lock_release();
+    lock_release(LOCK_RUN);
     trainer_free(&trainer);
 }
 

@@ -267,28 +267,36 @@ static char *difference(const GridRun *run, const char *text)
     return found;
 }
 
+/* Reads the settings of the run in a directory; the caller frees. */
+static bool read_settings_of(const char *folder, char **text, Error *error)
+{
+    enum { MOST = 1 << 20 };
+    size_t size;
+    char *path = file_join(folder, RUN_SETTINGS);
+    bool good = file_read(path, MOST, text, &size, error);
+    free(path);
+    return good;
+}
+
 /* Why the directory cannot hold the run that this command would start there, for a sentence;
  * NULL: it can. A session that was killed at its start leaves no settings. The caller frees. */
 static char *obstacle(const GridRun *run)
 {
-    enum { MOST = 1 << 20 };
-    char *text, *path = file_join(run->folder, RUN_SETTINGS), *found = NULL;
-    size_t size;
+    char *text, *found = NULL;
     Error error;
-    if (file_read(path, MOST, &text, &size, &error)) {
+    if (read_settings_of(run->folder, &text, &error)) {
         found = difference(run, text);
         free(text);
     } else if (file_exists(run->folder) &&
-               (file_exists(path) || !file_is_folder(run->folder))) {
+               (file_is_in(run->folder, RUN_SETTINGS) || !file_is_folder(run->folder))) {
         found = memory_copy_text("something that is not a run");
     }
-    free(path);
     return found;
 }
 
 /* Whether every run directory of this number is free, or holds a run of this grid. Their names
  * share the kind, unless kinds are listed, and the stem of the corpus. */
-static bool place(Grid *grid, size_t number)
+static bool place_numbered(Grid *grid, size_t number)
 {
     bool has_kinds = false, fits = true;
     for (size_t i = 0; i < arrlenu(grid->axes); i++)
@@ -344,26 +352,74 @@ static char *choose_file(const Grid *grid)
     return path;
 }
 
-/* Inside --run, or in runs/, with names that show what differs. All ranks take what the first
- * one finds, since it may begin while the others still look. */
-void grid_place(Grid *grid)
+/* In runs/, under the first number that is free or that of this grid. */
+static void place_in_runs(Grid *grid)
 {
-    const char *parent = command_line_value(grid->line, "run");
-    for (size_t i = 0; parent && i < arrlenu(grid->runs); i++) {
+    size_t number = 1;
+    while (!place_numbered(grid, number))
+        number++;
+    grid->file = choose_file(grid);
+}
+
+/* Finds the directory of a run that the grid has trained under another name, since a list had
+ * one value then, or has one now. */
+static void find_renamed(GridRun *run, char *const *folders)
+{
+    for (size_t i = 0; i < arrlenu(folders); i++) {
+        char *before = run->folder, *text;
+        Error error;
+        if (!read_settings_of(folders[i], &text, &error))
+            continue;
+        char *differs = difference(run, text);
+        if (!differs) {
+            run->folder = memory_copy_text(folders[i]);
+            free(before);
+        }
+        free(differs);
+        free(text);
+    }
+}
+
+/* In the directory that --run names, and that may hold no other grid. */
+static void place_in(Grid *grid, const char *parent)
+{
+    char **before = NULL; /* the directories of the grid's runs so far */
+    Error error;
+    grid->file = file_join(parent, GRID_FILE);
+    if (file_exists(grid->file) && !gridfile_runs(grid->file, &before, &error))
+        before = NULL; /* it is written anew */
+    for (size_t i = 0; i < arrlenu(grid->runs); i++) {
         GridRun *run = &grid->runs[i];
         run->folder = *run->name ? file_join(parent, run->name) : memory_copy_text(parent);
         char *why = obstacle(run);
+        if (why || !file_exists(run->folder))
+            find_renamed(run, before);
+        free(why);
+        why = obstacle(run);
         if (why)
             die("--run %s: %s holds %s; choose another directory for this grid", parent,
                 run->folder, why);
     }
-    size_t number = 1;
-    while (!parent && !place(grid, number))
-        number++;
-    for (size_t i = 0; i < arrlenu(grid->runs); i++)
-        grid->runs[i].standing = folder_standing(grid->runs[i].folder);
-    grid->file = parent ? file_join(parent, GRID_FILE) : choose_file(grid);
+    text_lines_free(before);
+}
+
+/* The names show what differs. All ranks take what the first one finds, since it may begin
+ * while the others still look. */
+void grid_place(Grid *grid)
+{
+    const char *parent = command_line_value(grid->line, "run");
+    if (parent)
+        place_in(grid, parent);
+    else
+        place_in_runs(grid);
     ranks_lead();
-    for (size_t i = 0; i < arrlenu(grid->runs); i++)
-        ranks_share(&grid->runs[i].standing, sizeof grid->runs[i].standing, 0);
+}
+
+void grid_look(Grid *grid)
+{
+    for (size_t i = 0; i < arrlenu(grid->runs); i++) {
+        RunStanding *standing = &grid->runs[i].standing;
+        *standing = folder_standing(grid->runs[i].folder);
+        ranks_share(standing, sizeof *standing, 0);
+    }
 }

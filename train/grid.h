@@ -45,9 +45,10 @@ bool grid_asked_for(const CommandLine *line);
  * values do not fit together; checks the settings of every run. */
 Grid grid_make(const CommandLine *line);
 void grid_free(Grid *grid);
-/* Chooses the run directories and reads how far their runs are. Ends the program if a directory
- * that --run asks for holds another run. */
+/* Chooses the run directories. Ends the program if one that --run asks for holds another run. */
 void grid_place(Grid *grid);
+/* Reads how far the runs are. */
+void grid_look(Grid *grid);
 
 /* The value of an axis in a combination; the last axis changes fastest. */
 static inline const char *grid_value(const GridAxis *axis, size_t combination)

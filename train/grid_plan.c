@@ -124,6 +124,7 @@ int grid_plan(const CommandLine *line)
     Plan *plans = NULL; /* an array of stb_ds */
     double seconds = 0, left = 0;
     grid_place(&grid);
+    grid_look(&grid);
     for (size_t i = 0; i < arrlenu(grid.runs); i++) {
         size_t known = 0;
         while (known < i && !grid_alike(&grid, known, i))

@@ -7,6 +7,7 @@
 #include "src/base/phase.h"
 #include "src/base/text.h"
 #include "src/ranks/ranks.h"
+#include "train/loop/lock.h"
 #include "train/loop/signals.h"
 
 #include <errno.h>
@@ -222,19 +223,37 @@ static void say_rest(const Grid *grid)
     free(target);
 }
 
-/* "== run 7 of 24: softmax-seed1, about 2:10:00 left of the grid" */
+/* "== run 7 of 24: softmax-seed1, about 2:10:00 left of the grid", and one line for finished
+ * runs that follow each other. */
 static void print_heading(const Grid *grid, size_t index)
 {
-    const GridRun *run = &grid->runs[index];
     const GridPlace all = place_of(grid, arrlenu(grid->runs));
-    printf("%s== run %zu of %zu: %s", index ? "\n" : "", index + 1, arrlenu(grid->runs),
-           run->name);
-    if (run->standing.state == RUN_FINISHED)
-        printf(", finished");
+    size_t count = arrlenu(grid->runs), end = index;
+    while (end < count && grid->runs[end].standing.state == RUN_FINISHED)
+        end++;
+    if (index > 0 && end > index && grid->runs[index - 1].standing.state == RUN_FINISHED)
+        return;
+    printf("%s", index ? "\n" : "");
+    if (end > index + 1)
+        printf("== runs %zu to %zu of %zu: finished\n", index + 1, end, count);
+    else if (end > index)
+        printf("== run %zu of %zu: %s, finished\n", end, count, grid->runs[index].name);
     else if (all.seconds > 0)
-        printf(", about %s left of the grid", text_duration(all.seconds).text);
-    printf("\n");
+        printf("== run %zu of %zu: %s, about %s left of the grid\n", index + 1, count,
+               grid->runs[index].name, text_duration(all.seconds).text);
+    else
+        printf("== run %zu of %zu: %s\n", index + 1, count, grid->runs[index].name);
     fflush(stdout);
+}
+
+/* Ends the program if another process trains the grid. */
+static void lock(const Grid *grid)
+{
+    Error error;
+    bool good = !ranks_first() || (file_make_parents(grid->file, &error) &&
+                                   lock_acquire(LOCK_GRID, grid->file, &error));
+    if (!ranks_agree(good, &error))
+        die("%s", error.text);
 }
 
 /* A run that fails, as one that diverges does, leaves the others to be trained. One that is
@@ -247,6 +266,8 @@ int grid_train(const CommandLine *line, TrainOne *train_one)
     const double began = clock_seconds();
     int status = EXIT_SUCCESS;
     grid_place(&grid);
+    lock(&grid);
+    grid_look(&grid);
     signals_catch(); /* also between the runs */
     for (size_t i = 0; goes_on && i < arrlenu(grid.runs); i++) {
         GridRun *run = &grid.runs[i];
@@ -264,6 +285,7 @@ int grid_train(const CommandLine *line, TrainOne *train_one)
     bool complete = count_runs(&grid, RUN_FINISHED) == arrlenu(grid.runs);
     if (ranks_first())
         write_file(&grid);
+    lock_release(LOCK_GRID);
     if (talks && complete && status == EXIT_SUCCESS)
         compare(grid.runs);
     if (talks && !complete)
@@ -286,6 +308,23 @@ static CommandLine read_command(const Options *options, const char *file, char *
     return line;
 }
 
+/* What --run was for the grid of a file, appended to the words; NULL for a grid without it,
+ * whose runs are in runs/ here. */
+static const char *run_of_file(const char *resumed, const char *file, char ***words)
+{
+    char *folder = file_folder_of(file);
+    if (strcmp(file_base_name(file), GRID_FILE) == 0) {
+        arrput(*words, folder);
+        return folder;
+    }
+    if (strcmp(folder, "runs") != 0)
+        die_usage("--resume %s: the runs of this grid are beside it; change to the directory "
+                  "that has them in runs/, and give runs/%s",
+                  resumed, file_base_name(file));
+    free(folder);
+    return NULL;
+}
+
 char **grid_continue(const Options *options, CommandLine *line)
 {
     const char *resumed = command_line_value(line, "resume");
@@ -293,19 +332,20 @@ char **grid_continue(const Options *options, CommandLine *line)
     if (!file)
         return NULL;
     CommandLine command = read_command(options, file, &words);
+    const char *folder = run_of_file(resumed, file, &words);
     command.given = memory_resize(command.given, command.given_count + line->given_count,
                                   sizeof *command.given, "the command line");
     for (size_t i = 0; i < line->given_count; i++) {
         OptionArgument given = line->given[i];
-        bool resumes = strcmp(given.option->name, "resume") == 0;
         if (given.option->stored || line->operand_count > 0)
             die_usage("--resume %s: a grid keeps its text and its settings; leave %s%s out",
                       resumed, line->operand_count > 0 ? "" : "--",
                       line->operand_count > 0 ? line->operands[0] : given.option->name);
-        if (resumes && file_is_folder(resumed))
-            given.option = option_find(options, "run");
-        if (!resumes || file_is_folder(resumed))
+        if (strcmp(given.option->name, "resume") != 0)
             command.given[command.given_count++] = given;
+        else if (folder)
+            command.given[command.given_count++] = (OptionArgument){option_find(options, "run"),
+                                                                    folder};
     }
     command_line_free(line);
     *line = command;

@@ -225,7 +225,7 @@ static Checkpoint open_run(const char *folder)
     Error error;
     if (!file_is_folder(folder))
         die("--resume %s: no such run directory", folder);
-    bool good = (!ranks_first() || lock_acquire(folder, &error)) &&
+    bool good = (!ranks_first() || lock_acquire(LOCK_RUN, folder, &error)) &&
                 folder_open_checkpoint(&checkpoint, folder, &error);
     if (!good)
         die("%s", error.text);
@@ -400,7 +400,7 @@ static int train_one(const CommandLine *line, const GridPlace *place)
     team_stop();
     trainer_free(&trainer);
     folder_free(&folder);
-    lock_release();
+    lock_release(LOCK_RUN);
     return status;
 }
 

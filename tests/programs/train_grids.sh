@@ -50,7 +50,7 @@ cksum grid/*/last.safetensors grid/*/log.csv >sums.before
 grid
 cksum grid/*/last.safetensors grid/*/log.csv >sums.after
 check 'a finished grid is only compared' \
-    eval 'exits 0 && [ "$(grep -c "^== .*, finished$" out)" = 4 ] && prints "(2 seeds)"'
+    eval 'exits 0 && prints "^== runs 1 to 4 of 4: finished$" && prints "(2 seeds)"'
 check 'and nothing in it changes' same sums.before sums.after
 
 rm -r grid/linear-seed1
@@ -73,9 +73,18 @@ eventually [ -f grid/softmax/last.safetensors ]
 kill -KILL "$child"
 wait "$child" 2>/dev/null
 child=
+check 'a killed grid leaves its lock file' [ -f grid/grid.json.lock ]
 check 'a killed grid has a file that says what was open' grep -q '"open"\|"missing"' grid/grid.json
 "$bin/train" --resume grid --quiet >out 2>err </dev/null &
 child=$!
+eventually [ -f grid/softmax/lock ]
+works 'a dry run of it works at the same time' "$bin/train" --resume grid --dry-run
+refused 'a second process does not touch it' 1 'grid/grid.json: in use by process' \
+    "$bin/train" --resume grid
+refused 'nor one of its runs' 1 'grid/softmax: in use by process' "$bin/train" --resume grid/softmax
+# shellcheck disable=SC2086
+refused 'nor does a run that begins there' 1 'grid/softmax: in use by process' \
+    "$bin/train" $small --run grid/softmax text.txt
 rows=$(wc -l <grid/softmax/log.csv)
 eventually eval '[ "$(wc -l <grid/softmax/log.csv)" -gt $((rows + 5)) ]'
 kill -TERM "$child"
@@ -109,6 +118,30 @@ refused 'train refuses a damaged grid.json' 1 'grid/grid.json: not the descripti
 run "$bin/compare" grid
 check 'so does compare' eval 'exits 1 && says "not the description of a grid"'
 rm -r grid
+
+# --- lists that change ---
+
+# lists FOLDERS OPTIONS...: whether the directory has these runs after training with the lists.
+lists() {
+    wanted=$1
+    shift
+    # shellcheck disable=SC2086
+    run "$bin/train" $small --steps 2 --quiet --run grid "$@" text.txt
+    check "lists that change train no run again: $*" \
+        eval 'exits 0 && [ "$(cd grid && echo */)" = "$wanted" ]'
+}
+lists 'linear/ softmax/' --attn softmax,linear --seed 1
+lists 'linear-seed2/ linear/ softmax-seed2/ softmax/' --attn softmax,linear --seed 1,2
+lists 'linear-seed2/ linear/ softmax-seed2/ softmax/' --attn softmax,linear --seed 2
+lists 'linear-seed2/ linear-seed3/ linear/ softmax-seed2/ softmax-seed3/ softmax/' \
+    --attn softmax,linear --seed 2,3
+run "$bin/train" --resume grid/grid.json --dry-run
+check 'grid.json stands for its directory' eval 'exits 0 && prints "^softmax-seed2 .* finished"'
+mv grid elsewhere
+mkdir -p grid
+refused 'a grid of runs/ is resumed where it is' 2 'change to the directory that has them' \
+    eval 'cp elsewhere/grid.json grid/attn.grid.json && "$bin/train" --resume grid/attn.grid.json'
+rm -r grid elsewhere
 
 # --- without --run ---
 

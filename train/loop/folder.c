@@ -157,6 +157,10 @@ static bool make(const char *path, Error *error)
     if (mkdir(path, 0777) == 0)
         return true;
     if (errno == EEXIST) {
+        bool in_use = file_is_in(path, "lock") && !lock_acquire(LOCK_RUN, path, error);
+        lock_release(LOCK_RUN);
+        if (in_use)
+            return false;
         char *newest = folder_newest_checkpoint(path);
         error_set(error,
                   newest ? "--run %s: this directory exists; choose another name, or continue "
@@ -303,7 +307,7 @@ static void remove_left(const char *folder)
             unlinkat(dirfd(files), entry->d_name, 0);
     if (files)
         closedir(files);
-    lock_release();
+    lock_release(LOCK_RUN);
     rmdir(folder);
 }
 
@@ -315,9 +319,11 @@ void folder_abandon(const RunFolder *folder)
 
 bool folder_discard(const char *path, Error *error)
 {
-    if (!lock_acquire(path, error))
+    if (!lock_acquire(LOCK_RUN, path, error))
         return false;
-    remove_left(path);
+    if (folder_standing(path).state == RUN_MISSING) /* still, now that no other trains it */
+        remove_left(path);
+    lock_release(LOCK_RUN);
     return true;
 }
 
@@ -335,7 +341,8 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     set_paths(folder, path);
     free(path);
     char *log = file_join(folder->path, RUN_LOG);
-    bool good = lock_acquire(folder->path, error) && write_settings(run, folder->path, error) &&
+    bool good = lock_acquire(LOCK_RUN, folder->path, error) &&
+                write_settings(run, folder->path, error) &&
                 runlog_create(&folder->log, log, error);
     if (!good)
         folder_abandon(folder);
@@ -421,6 +428,6 @@ bool folder_restore(RunFolder *folder, const RunView *run, bool *recreated, Erro
     if (mkdir(folder->path, 0777) != 0 && errno != EEXIST)
         return error_set(error, "%s: the run directory is gone and cannot be made again: %s",
                          folder->path, strerror(errno));
-    return lock_acquire(folder->path, error) && write_settings(run, folder->path, error) &&
-           runlog_restore(&folder->log, error);
+    return lock_acquire(LOCK_RUN, folder->path, error) &&
+           write_settings(run, folder->path, error) && runlog_restore(&folder->log, error);
 }

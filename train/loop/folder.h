@@ -56,8 +56,8 @@ typedef struct RunStanding {
 } RunStanding;
 RunStanding folder_standing(const char *path);
 
-/* Removes the files that a run without a checkpoint has left, and its directory if nothing else
- * is in it. Fails if another process trains there. */
+/* Removes the files that a run without a checkpoint has left, if it is one, and its directory
+ * if nothing else is in it. Fails if another process trains there. */
 bool folder_discard(const char *path, Error *error);
 
 /* "ptb" of "../data/ptb.train.txt.gz"; the caller frees. */

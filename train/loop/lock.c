@@ -11,8 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static int locked = -1;
-static char *locked_path;
+/* What this process holds; without a path, nothing. */
+static struct Held {
+    int fd;
+    char *path;
+} held[LOCKS];
 
 /* Whether the file still exists: its former owner may just have removed it. */
 static bool is_same_file(int fd, const char *path)
@@ -22,24 +25,30 @@ static bool is_same_file(int fd, const char *path)
            locked_file.st_ino == named.st_ino && locked_file.st_dev == named.st_dev;
 }
 
-void lock_release(void)
+void lock_release(LockKind kind)
 {
-    if (locked < 0)
+    struct Held *lock = &held[kind];
+    if (!lock->path)
         return;
-    if (is_same_file(locked, locked_path))
-        unlink(locked_path); /* before others can lock it */
-    close(locked);
-    free(locked_path);
-    locked = -1;
-    locked_path = NULL;
+    if (is_same_file(lock->fd, lock->path))
+        unlink(lock->path); /* before others can lock it */
+    close(lock->fd);
+    free(lock->path);
+    *lock = (struct Held){0};
 }
 
-static bool refuse(int fd, const char *folder, Error *error)
+static void release_all(void)
+{
+    for (LockKind kind = 0; kind < LOCKS; kind++)
+        lock_release(kind);
+}
+
+static bool refuse(int fd, const char *name, Error *error)
 {
     char owner[32] = "";
     ssize_t length = pread(fd, owner, sizeof owner - 1, 0);
     owner[length > 0 ? strcspn(owner, "\n") : 0] = '\0';
-    return error_set(error, "%s: in use by process %s; wait for it, or end it first", folder,
+    return error_set(error, "%s: in use by process %s; wait for it, or end it first", name,
                      *owner ? owner : "(not known)");
 }
 
@@ -60,13 +69,13 @@ static bool try_lock_for_a_while(int fd)
 }
 
 /* Opens and locks the file; *fd is -1 if the caller must try again. */
-static bool acquire_file(int *fd, const char *path, const char *folder, Error *error)
+static bool acquire_file(int *fd, const char *path, const char *name, Error *error)
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (*fd < 0)
-        return error_set(error, "%s: cannot lock the run directory: %s", path, strerror(errno));
+        return error_set(error, "%s: cannot lock: %s", path, strerror(errno));
     if (!try_lock_for_a_while(*fd)) {
-        refuse(*fd, folder, error);
+        refuse(*fd, name, error);
         close(*fd);
         return false;
     }
@@ -77,14 +86,14 @@ static bool acquire_file(int *fd, const char *path, const char *folder, Error *e
     return true;
 }
 
-bool lock_acquire(const char *folder, Error *error)
+bool lock_acquire(LockKind kind, const char *name, Error *error)
 {
     static bool at_exit;
-    lock_release();
-    char *path = file_join(folder, "lock");
+    lock_release(kind);
+    char *path = text_format("%s%s", name, kind == LOCK_RUN ? "/lock" : ".lock");
     int fd = -1;
     while (fd < 0)
-        if (!acquire_file(&fd, path, folder, error)) {
+        if (!acquire_file(&fd, path, name, error)) {
             free(path);
             return false;
         }
@@ -92,10 +101,9 @@ bool lock_acquire(const char *folder, Error *error)
     ssize_t written = ftruncate(fd, 0) == 0 ? pwrite(fd, owner, strlen(owner), 0) : 0;
     (void)written; /* on a full disk the lock holds, only without the ID */
     free(owner);
-    locked = fd;
-    locked_path = path;
+    held[kind] = (struct Held){fd, path};
     if (!at_exit)
-        atexit(lock_release);
+        atexit(release_all);
     at_exit = true;
     return true;
 }
