@@ -62,8 +62,8 @@ static void check_list(const OptionArgument *given)
                   given->option->name, value);
     if (strchr(",/", value[0]) || strchr(",/", value[strlen(value) - 1]) ||
         strstr(value, ",,") || strstr(value, "//"))
-        die_usage("--%s %s: a value is missing beside a %s", given->option->name, value,
-                  comma ? "comma" : "slash");
+        die_usage("--%s %s: a value is missing beside a %s; a list has no blanks",
+                  given->option->name, value, comma ? "comma" : "slash");
     if (comma && !strchr(comma + 1, ','))
         refuse_one_number(given->option, value, (int)(comma - value), comma + 1);
 }

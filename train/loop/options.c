@@ -220,21 +220,21 @@ static const Option session_rows[] = {
      .common = true},
     {.name = "match-params", OPTION_STRING("WHICH", SESSION(match_params), NULL), .once = true,
      .help = "choose --ffn so that the model has as many parameters as one of this attention kind "
-             "with the same settings, as this run, or as this number; a run directory, and its "
-             "settings.conf, has the width that was found",
-     .also = "match-parameters iso-params parameter-matched num-params n-params"},
+             "with the same settings, --ffn too, as this run, or as this number; settings.conf has "
+             "the width that was found",
+     .also = "grid match-parameters iso-params parameter-matched num-params n-params"},
     {.name = "batch-tokens", OPTION_WHOLE(SESSION(batch_tokens), 0, 1e9, "0"), .once = true,
      .help = "batch size in tokens in place of --batch: the same for all lengths of --context; "
              "0: use --batch",
-     .also = "tokens-per-batch max-tokens total-batch-size batch-size-tokens"},
+     .also = "grid tokens-per-batch max-tokens total-batch-size batch-size-tokens"},
     {.name = "dry-run", OPTION_SWITCH(SESSION(dry_run), "no"), .once = true,
      .help = "print parameters, tokens, steps, memory and time of each run of a grid, or of the "
              "one run, and train nothing",
-     .also = "plan estimate no-train"},
+     .also = "grid plan estimate no-train"},
     {.name = "stop-after", OPTION_STRING("N", SESSION(stop_after), NULL), .once = true, SAVING,
      .help = "end this session after N steps or a time such as 90m, 2h or 25s; it is saved "
              "and can be resumed",
-     .also = "max-time time-limit max-wall-time"},
+     .also = "grid max-time time-limit max-wall-time"},
     {.name = "save-minutes", OPTION_NUMBER(SESSION(save_minutes), 0, 1e6, "10"), SAVING,
      .help = "save a checkpoint when the last one is X minutes old; 0: off",
      .also = "checkpoint-minutes save-time train-time-interval"},
