@@ -46,7 +46,7 @@ static const About about = {
     .examples = {"--attn linear book.txt", "--preset tiny --attn softmax,linear ptb.txt",
                  "--resume runs/linear-book", "--init runs/linear-book letters.txt",
                  "--attn softmax --layers 2 --epochs 3 --run runs/first toy"},
-    .more = "--attn help: attention kinds; --preset help: recipes; --help grid: several runs.",
+    .more = "--attn help: attention kinds; --preset help: recipes; --help grid: many runs.",
     .files = {{"runs/NAME/", "the run directory, unless --run names another; it contains:"},
               {"settings.conf", "all settings; --preset reads such files"},
               {"../grid.json, ../NAME.grid.json",
