@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- settings --- */
@@ -74,6 +75,9 @@ static void read_comment(RunData *run, char *comment)
         run->parameters = 0;
     if ((value = comment_value(comment, "length")))
         run->steps = count_of(value, "steps");
+    if ((value = comment_value(comment, "stopped")) &&
+        sscanf(value, "%zu steps, %lf seconds", &run->stop_step, &run->stop_seconds) != 2)
+        run->stop_step = 0;
     if ((value = comment_value(comment, "state")))
         run->state = count_of(value, "bytes");
     if ((value = comment_value(comment, "training text")))

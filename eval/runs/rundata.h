@@ -30,6 +30,8 @@ typedef struct RunData {
     char *vocabulary;  /* its size and checksum; NULL: unknown */
     size_t parameters; /* 0: unknown; so are the steps of the whole run */
     size_t steps;
+    size_t stop_step; /* where it was stopped last, 0: nowhere, and the seconds until then */
+    double stop_seconds;
     size_t state;         /* bytes that decoding a sequence of the context length keeps; 0:
                            * unknown */
     double entropy_floor; /* lowest possible loss, nats per token; NaN: unknown */

@@ -31,8 +31,12 @@ resumes 'early stopping' 16 --patience 3 --lr 0
 check 'early stopping ends a resumed run' [ "$(tail -n 1 kept.log | cut -d , -f 1)" -lt 40 ]
 
 train parts --stop-after 13 --threads 1 text.txt
+check 'a stopped run notes its time' grep -q '^# stopped: 13 steps, [0-9.e-]* seconds$' parts/settings.conf
+sed -i 's/^# stopped:.*/# stopped: 13 steps, 1000 seconds/' parts/settings.conf
 resume parts --threads 3 --stop-after 9
 check 'a run stops a second time' [ "$(recorded parts/last.safetensors step)" = 22 ]
+check 'its clock goes on from there' \
+    awk -F , '$1 == 10 { before = $4 } $1 == 15 { exit !(before < 1000 && $4 >= 1000) }' parts/log.csv
 resume parts --threads 2
 check 'a run in three sessions with other threads is bit-identical' same_runs softmax parts
 

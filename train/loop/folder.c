@@ -263,6 +263,10 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
     char *text = text_format("# parameters: %zu\n", run->model->table.parameters);
     text_append(&text, "# state: %zu bytes\n", state_bytes(run->model));
     text_append(&text, "# length: %zu steps\n", run->steps);
+    const Progress *progress = run->progress;
+    if (progress->step > 0 && progress->step < run->steps)
+        text_append(&text, "# stopped: %zu steps, %.9g seconds\n", progress->step,
+                    progress->seconds);
     char *machine = machine_name();
     text_append(&text, "# " RUN_MACHINE ": %s\n", machine);
     free(machine);
@@ -311,6 +315,11 @@ static void remove_left(const char *folder)
     rmdir(folder);
 }
 
+bool folder_write_settings(const RunFolder *folder, const RunView *run, Error *error)
+{
+    return write_settings(run, folder->path, error);
+}
+
 void folder_abandon(const RunFolder *folder)
 {
     if (folder->path)
@@ -350,9 +359,13 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     return good;
 }
 
-/* The clock continues from the last row of the log up to the checkpoint. */
-static bool read_seconds(double *seconds, const char *log, size_t step, Error *error)
+/* The clock continues from where the run was stopped; if it was killed, from the last row of
+ * the log up to the checkpoint. */
+static bool read_seconds(double *seconds, const char *folder, const char *log, size_t step,
+                         Error *error)
 {
+    RunData run;
+    Error ignored;
     RunLogRow *rows;
     if (!runlog_read(log, &rows, error))
         return false;
@@ -360,6 +373,10 @@ static bool read_seconds(double *seconds, const char *log, size_t step, Error *e
         if (rows[i].step <= step && rows[i].seconds >= 0 && isfinite(rows[i].seconds))
             *seconds = rows[i].seconds;
     arrfree(rows);
+    if (rundata_read(&run, folder, &ignored) && run.stop_step == step &&
+        run.stop_seconds > *seconds)
+        *seconds = run.stop_seconds;
+    rundata_free(&run);
     return true;
 }
 
@@ -372,7 +389,7 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
     size_t step = view_complete(run);
     bool good = folder_settle(checkpoint, path, error);
     if (good && file_exists(log)) {
-        good = read_seconds(seconds, log, step, error) &&
+        good = read_seconds(seconds, path, log, step, error) &&
                runlog_reopen(&folder->log, log, step, error);
     } else if (good) {
         print_warning("%s: missing; a new one begins", log);
@@ -401,7 +418,9 @@ RunStanding folder_standing(const char *path)
     const RunLogRow *last = read && run.rows ? &arrlast(run.rows) : NULL;
     if (text && !text_to_size(text, &patience))
         patience = 0;
-    if (last && last->step > 0 && run.steps > 0)
+    if (run.stop_step > 0)
+        standing.seconds = run.stop_seconds / (double)run.stop_step * (double)run.steps;
+    else if (last && last->step > 0 && run.steps > 0)
         standing.seconds = last->seconds / (double)last->step * (double)run.steps;
     if (newest && checkpoint_open(&checkpoint, newest, &ignored)) {
         trainer_read_progress(&progress, &checkpoint, &ignored);

@@ -44,6 +44,9 @@ bool folder_turn(const RunFolder *folder, bool replace, Error *error);
  * step-N.safetensors. */
 bool folder_keep(const RunFolder *folder, size_t step, Error *error);
 
+/* Writes the settings anew, with the time that has passed if the run is not finished. */
+bool folder_write_settings(const RunFolder *folder, const RunView *run, Error *error);
+
 void folder_free(RunFolder *folder);
 
 /* How far the run in a directory is. A run that ended before its first checkpoint is missing:

@@ -99,6 +99,10 @@ bool saver_end(Saver *saver, Error *error)
     SaveAttempt *last = &saver->last;
     last->failed = saver->saved_step != saver->trainer->progress.step &&
                    !try_save(saver, &last->why);
+    Error why; /* of what only the clock needs */
+    if (ranks_first() && !last->failed &&
+        !folder_write_settings(saver->folder, saver->view, &why))
+        observers_warned(saver->observers, why.text);
     const SaveAttempt *failed = last->failed ? last : &saver->best;
     if (failed->failed)
         *error = failed->why;
