@@ -88,7 +88,7 @@ static const Option way_rows[] = {
 static const Option comparing_rows[] = {
     {.name = "by-position", OPTION_SWITCH(FIELD(by_position), "no"),
      .help = "also print the mean loss by position in the window; a column for each run, a "
-             "row for the positions 1, 2-3, 4-7, 8-15 and so on",
+             "row for the positions 1, 2, 3-4, 5-8, 9-16 and so on",
      .also = "position per-position loss-by-position",
      .common = true},
     {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
@@ -96,8 +96,8 @@ static const Option comparing_rows[] = {
     {.name = "paired", OPTION_SWITCH(FIELD(paired), "no"),
      .help = "paired bootstrap of differences from the first run; 95 % intervals by 10,000 "
              "resamples of the lines of the text, or of its windows if it has fewer than 20 "
-             "lines",
-     .also = "bootstrap paired-bootstrap",
+             "lines, and p with Holm's correction",
+     .also = "bootstrap paired-bootstrap holm",
      .common = true},
 };
 

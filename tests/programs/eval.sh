@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests eval: losses, saved scores, refusals.
 . "$(dirname -- "$0")/../commands.sh"
+export COLUMNS=300 # a line for each sentence
 
 explains_itself eval
 train softmax text.txt
@@ -165,8 +166,8 @@ refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
 
 run "$bin/eval" --by-position --svg position.svg softmax linear text.txt
 check 'eval --by-position has a row for each doubling, a column for each run' \
-    eval 'exits 0 && prints "^position  *softmax  *linear" && prints "^8-15  *[0-9]\.[0-9]" &&
-    prints "^16  *[0-9]\.[0-9]"'
+    eval 'exits 0 && prints "^position  *tokens  *softmax  *linear" && prints "^5-8  *[0-9]* *[0-9]\.[0-9]" &&
+    prints "^9-16  *[0-9]*  *[0-9]\.[0-9]" && ! prints "^16 "'
 check 'eval --by-position draws a line for each run' \
     eval 'prints "^ a softmax  *b linear" && [ "$(grep -c "class=\"line" position.svg)" -eq 2 ]'
 eval_json softmax text.txt
@@ -179,7 +180,7 @@ check 'every token has a position' [ "$tokens" = \
     "$(grep -o '"tokens": [0-9]*, "loss"' out | tr -d , | awk '{ n += $2 } END { print n }')" ]
 eval_json --by-position --paired softmax linear text.txt
 check 'eval --by-position --json has the ranges of each run' eval \
-    'is_json && [ "$(grep -o "\"from\": 8, \"to\": 15" out | wc -l)" -eq 2 ]'
+    'is_json && [ "$(grep -o "\"from\": 9, \"to\": 16" out | wc -l)" -eq 2 ]'
 refused 'positions need windows that do not overlap' 2 'leave --stride 4 out' \
     "$bin/eval" --by-position --stride 4 softmax text.txt
 train decaying --attn retention --pos none text.txt
@@ -202,9 +203,9 @@ eval_json --paired softmax linear text.txt --threads 3
 check 'the interval does not depend on the threads' same out first
 run "$bin/eval" --paired --split train softmax linear softmax text.txt
 check 'each run is compared with the first' \
-    eval 'prints "^linear minus softmax: .* 95 % interval " && prints "^softmax minus softmax: .*: not told apart"'
+    eval 'prints "^linear minus softmax: .* 95 % interval " && prints "^softmax minus softmax: .*, p 1 (Holm 1): not told apart"'
 check 'eval says what is resampled, and that seeds are not covered' \
-    prints '^Paired bootstrap of the 180 lines .* covers the text, not the seeds'
+    prints '^Paired bootstrap of the 180 lines .* cover the text, not the seeds'
 refused '--paired needs two runs' 2 '--paired compares runs' "$bin/eval" --paired softmax text.txt
 
 # --- losses that are not finite ---
