@@ -138,6 +138,7 @@ TEST(the_bootstrap_covers_what_the_normal_approximation_does)
     Bootstrap of = student_bootstrap(differences, sizes, UNITS, 0.05);
     ck_assert_double_eq_tol(of.low, mean - reach, 0.06 * reach);
     ck_assert_double_eq_tol(of.high, mean + reach, 0.06 * reach);
+    ck_assert(of.p < 0.05 && of.low > 0);
     team_start(3);
     Bootstrap again = student_bootstrap(differences, sizes, UNITS, 0.05);
     team_stop();
@@ -146,13 +147,36 @@ TEST(the_bootstrap_covers_what_the_normal_approximation_does)
     ck_assert(narrower.low > of.low && narrower.high < of.high);
 }
 
+/* Shifted by a bound of its interval, the difference is told apart from zero or just not. */
+TEST(the_p_of_the_bootstrap_agrees_with_its_interval)
+{
+    double differences[UNITS], sizes[UNITS];
+    const RandomKey key = random_key(8, RANDOM_TEST, 0);
+    for (size_t i = 0; i < UNITS; i++) {
+        sizes[i] = 1;
+        differences[i] = random_normal(key, i);
+    }
+    const Bootstrap of = student_bootstrap(differences, sizes, UNITS, 0.05);
+    const double shifts[] = {-of.low, -of.high, -(of.low + of.high) / 2};
+    for (size_t s = 0; s < COUNT(shifts); s++)
+        for (int side = -1; side <= 1; side += 2) {
+            double shifted[UNITS];
+            for (size_t i = 0; i < UNITS; i++)
+                shifted[i] = differences[i] + shifts[s] + side * 1e-6;
+            const Bootstrap again = student_bootstrap(shifted, sizes, UNITS, 0.05);
+            ck_assert_int_eq(again.low > 0 || again.high < 0, again.p < 0.05);
+            ck_assert_double_eq_tol(again.p, s < 2 ? 0.05 : 1, s < 2 ? 0.001 : 0.1);
+        }
+}
+
 TEST(a_bootstrap_of_equal_units_has_no_width)
 {
     const double differences[] = {0.25, 0.5, 0.25}, sizes[] = {1, 2, 1};
     Bootstrap of = student_bootstrap(differences, sizes, 3, 0.05);
     ck_assert(of.low == 0.25 && of.high == 0.25);
+    ck_assert_double_eq_tol(of.p, 2.0 / (BOOTSTRAP_RESAMPLES + 1), 1e-12);
     of = student_bootstrap(differences, sizes, 1, 0.05);
-    ck_assert(isnan(of.low) && isnan(of.high));
+    ck_assert(isnan(of.low) && isnan(of.high) && isnan(of.p));
 }
 
 TEST(holm_corrects_in_ascending_order)

@@ -174,6 +174,35 @@ TEST(the_file_of_a_grid_names_its_runs_and_its_command)
     free(itself);
 }
 
+static bool is_second(const char *folder)
+{
+    return strcmp(folder, scratch_path("seed2")) == 0;
+}
+
+static bool is_none(const char *folder)
+{
+    (void)folder;
+    return false;
+}
+
+TEST(a_grid_stands_for_its_runs_that_have_begun)
+{
+    char **runs = NULL, *second = scratch_path("seed2");
+    size_t missing;
+    char *path = scratch_put(GRID_FILE,
+                             "{\"runs\": [{\"run\": \"seed1\"}, {\"run\": \"seed2\"}]}");
+    gridfile_add_run(&runs, second);
+    ck_assert(gridfile_add_runs(&runs, path, is_second, &missing, &error));
+    ck_assert_uint_eq(missing, 1);
+    ck_assert_uint_eq(arrlenu(runs), 1); /* once, though both name it */
+    ck_assert_str_eq(runs[0], second);
+    ck_assert(!gridfile_add_runs(&runs, path, is_none, &missing, &error));
+    ck_assert_ptr_nonnull(strstr(error.text, "no run of this grid has begun"));
+    gridfile_add_run(&runs, "runs/other//");
+    ck_assert_str_eq(runs[1], "runs/other");
+    text_lines_free(runs);
+}
+
 TEST(damaged_files_of_grids_are_refused)
 {
     static const char *const damaged[] = {"",

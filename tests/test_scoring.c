@@ -714,7 +714,7 @@ static Corpus corpus_of_bytes(void)
 
 TEST(losses_by_position_are_those_of_the_positions)
 {
-    static const size_t ranges[WINDOW] = {0, 1, 1, 2, 2, 2, 2};
+    static const size_t ranges[WINDOW] = {0, 1, 2, 2, 3, 3, 3};
     Corpus corpus = corpus_of_bytes();
     Record records[2];
     Breakdown breakdown = break_down(&corpus, WINDOW, records);
@@ -732,6 +732,23 @@ TEST(losses_by_position_are_those_of_the_positions)
     }
     breakdown_free(&breakdown);
     vocabulary_free(&corpus.vocabulary);
+}
+
+/* A window that is a power of two ends with a range; a last range of which more than half is
+ * missing is part of the one before. */
+TEST(no_range_of_positions_is_a_rest)
+{
+    static const struct {
+        size_t window, ranges;
+    } cases[] = {{1, 1},     {2, 2},     {3, 3},
+                 {4, 3},     {5, 3},     {6, 4},
+                 {8, 4},     {9, 4},     {11, 4},
+                 {12, 5},    {16, 5},    {17, 5},
+                 {23, 5},    {24, 6},    {128, 8},
+                 {1000, 11}, {1024, 11}, {1025, 11},
+                 {1535, 11}, {1536, 12}, {65536, POSITION_RANGES}};
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_uint_eq(position_ranges(cases[i].window), cases[i].ranges);
 }
 
 /* Twenty lines are units; of one line less, windows are. */

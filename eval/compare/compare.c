@@ -101,40 +101,25 @@ static const About about = {
     .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
-/* Appends a run directory, unless runs/NAME and the grid beside it both name it. */
-static void add_folder(char ***folders, const char *path)
+static bool has_log(const char *folder)
 {
-    char *folder = memory_copy_text(path);
-    file_trim_slashes(folder);
-    for (size_t i = 0; i < arrlenu(*folders); i++)
-        if (strcmp((*folders)[i], folder) == 0) {
-            free(folder);
-            return;
-        }
-    arrput(*folders, folder);
+    return file_is_in(folder, RUN_LOG);
 }
 
 /* The run directories that the command line names, an stb_ds array for text_lines_free: for a
  * grid, those of its runs that have begun. */
 static char **find_folders(const CommandLine *line)
 {
-    char **folders = NULL, **of_grid;
+    char **folders = NULL;
+    size_t missing;
     Error error;
     for (size_t i = 0; i < line->operand_count; i++) {
-        char *file = gridfile_find(line->operands[i]);
-        if (!file) {
-            add_folder(&folders, line->operands[i]);
-        } else if (gridfile_runs(file, &of_grid, &error)) {
-            for (size_t r = 0; r < arrlenu(of_grid); r++)
-                if (file_is_in(of_grid[r], RUN_LOG))
-                    add_folder(&folders, of_grid[r]);
-            if (!folders)
-                print_warning("%s: no run of this grid has begun", file);
-            text_lines_free(of_grid);
-        } else {
+        char *grid = gridfile_find(line->operands[i]);
+        if (!grid)
+            gridfile_add_run(&folders, line->operands[i]);
+        else if (!gridfile_add_runs(&folders, grid, has_log, &missing, &error))
             print_warning("%s", error.text);
-        }
-        free(file);
+        free(grid);
     }
     return folders;
 }

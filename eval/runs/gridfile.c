@@ -62,6 +62,35 @@ bool gridfile_runs(const char *file, char ***folders, Error *error)
     return true;
 }
 
+void gridfile_add_run(char ***runs, const char *path)
+{
+    char *run = memory_copy_text(path);
+    file_trim_slashes(run);
+    for (size_t i = 0; i < arrlenu(*runs); i++)
+        if (strcmp((*runs)[i], run) == 0) {
+            free(run);
+            return;
+        }
+    arrput(*runs, run);
+}
+
+bool gridfile_add_runs(char ***runs, const char *file, bool (*has_begun)(const char *folder),
+                       size_t *missing, Error *error)
+{
+    char **of_grid;
+    *missing = 0;
+    if (!gridfile_runs(file, &of_grid, error))
+        return false;
+    const size_t count = arrlenu(of_grid);
+    for (size_t r = 0; r < count; r++)
+        if (has_begun(of_grid[r]))
+            gridfile_add_run(runs, of_grid[r]);
+        else
+            ++*missing;
+    text_lines_free(of_grid);
+    return *missing < count || error_set(error, "%s: no run of this grid has begun", file);
+}
+
 bool gridfile_command(const char *file, char ***words, Error *error)
 {
     return read_texts(file, "command", NULL, words, error);

@@ -21,6 +21,14 @@
  * The caller frees. */
 char *gridfile_find(const char *path);
 
+/* Appends the path of a run to an stb_ds array for text_lines_free, unless it is there:
+ * runs/NAME and the grid beside it may both name the run. */
+void gridfile_add_run(char ***runs, const char *path);
+/* The same for the runs of a grid that have begun; *missing becomes how many have not. It is an
+ * error if none has. */
+bool gridfile_add_runs(char ***runs, const char *file, bool (*has_begun)(const char *folder),
+                       size_t *missing, Error *error);
+
 /* An stb_ds array for text_lines_free: the paths of the run directories, or the words of the
  * command. */
 bool gridfile_runs(const char *file, char ***folders, Error *error);

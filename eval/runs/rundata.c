@@ -54,14 +54,16 @@ static void add_setting(RunData *run, const char *name, const char *value)
 
 /* Runs of different histories differ like runs of different settings; the machine, which does
  * not make another group, is read like them. */
+static const char *const history[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED, RUN_MATCHED,
+                                      RUN_MACHINE};
+enum { HISTORY = sizeof history / sizeof *history };
+
 static void read_history(RunData *run, char *comment)
 {
-    static const char *const keys[] = {RUN_ORIGIN, RUN_TEACHER, RUN_EXTENDED, RUN_MATCHED,
-                                       RUN_MACHINE};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        char *value = comment_value(comment, keys[i]);
+    for (size_t i = 0; i < HISTORY; i++) {
+        char *value = comment_value(comment, history[i]);
         if (value)
-            add_setting(run, keys[i], value);
+            add_setting(run, history[i], value);
     }
 }
 
@@ -120,6 +122,15 @@ const char *rundata_setting(const RunData *run, const char *name)
     return value;
 }
 
+/* Reads lines of settings, which it changes. */
+static bool read_lines(RunData *run, char *lines, const char *path, Error *error)
+{
+    bool good = options_read_lines(lines, path, read_line, run, error);
+    run->attn = rundata_setting(run, "attn");
+    run->corpus = rundata_setting(run, "corpus");
+    return good;
+}
+
 static bool read_settings(RunData *run, const char *path, Error *error)
 {
     const size_t most = (size_t)1 << 20;
@@ -130,10 +141,8 @@ static bool read_settings(RunData *run, const char *path, Error *error)
     bool good = memchr(bytes, '\0', size)
                     ? error_set(error, "%s: holds zero bytes, so it is not a file of settings",
                                 path)
-                    : options_read_lines(bytes, path, read_line, run, error);
+                    : read_lines(run, bytes, path, error);
     free(bytes);
-    run->attn = rundata_setting(run, "attn");
-    run->corpus = rundata_setting(run, "corpus");
     return good;
 }
 
@@ -212,9 +221,9 @@ static bool check_folder(const char *path, const char *settings, const char *log
     return true;
 }
 
-bool rundata_read(RunData *run, const char *path, Error *error)
+static RunData unknown_run(const char *path)
 {
-    *run = (RunData){.path = memory_copy_text(path),
+    return (RunData){.path = memory_copy_text(path),
                      .name = folder_name(path),
                      .entropy_floor = NAN,
                      .train_bits = NAN,
@@ -228,6 +237,11 @@ bool rundata_read(RunData *run, const char *path, Error *error)
                      .seconds = NAN,
                      .tokens = NAN,
                      .peak_mb = NAN};
+}
+
+bool rundata_read(RunData *run, const char *path, Error *error)
+{
+    *run = unknown_run(path);
     char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG),
          *scores = file_join(path, RUN_SCORES);
     bool good = check_folder(path, settings, log, error) &&
@@ -238,6 +252,23 @@ bool rundata_read(RunData *run, const char *path, Error *error)
     free(settings);
     free(log);
     free(scores);
+    return good;
+}
+
+bool rundata_read_checkpoint(RunData *run, const char *path, const Checkpoint *checkpoint,
+                             Error *error)
+{
+    *run = unknown_run(path);
+    run->parameters = checkpoint->table.total;
+    const char *training = checkpoint_extra(checkpoint, TRAINING_KEY);
+    char *lines = memory_copy_text(training ? training : "");
+    bool good = read_lines(run, lines, path, error);
+    for (size_t i = 0; training && i < HISTORY; i++) {
+        const char *value = checkpoint_extra(checkpoint, history[i]);
+        if (value)
+            add_setting(run, history[i], value);
+    }
+    free(lines);
     return good;
 }
 

@@ -2,12 +2,14 @@
  *
  * Reads only settings.conf, log.csv and, if present, scores.csv, none of which is trusted: the
  * directory may come from another machine, version or program. Checkpoints are not read, so
- * runs can be compared while they train. */
+ * runs can be compared while they train; of a checkpoint that is open anyway, the settings can
+ * be had without the directory. */
 #ifndef LINNET_RUNDATA_H
 #define LINNET_RUNDATA_H
 
 #include "eval/runs/runlog.h"
 #include "eval/runs/scores.h"
+#include "models/checkpoint.h"
 
 #define RUN_SETTINGS "settings.conf"
 #define RUN_LOG      "log.csv"
@@ -69,6 +71,9 @@ typedef struct RunData {
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */
 bool rundata_read(RunData *run, const char *path, Error *error);
 void rundata_free(RunData *run);
+/* The settings alone, from a checkpoint; none if training did not write it. */
+bool rundata_read_checkpoint(RunData *run, const char *path, const Checkpoint *checkpoint,
+                             Error *error);
 
 /* The last value of a setting, NULL if there is none. */
 const char *rundata_setting(const RunData *run, const char *name);

@@ -6,17 +6,33 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Wraps a sentence whose lines after the first one are indented by this. */
+static void append_wrapped(char **text, const char *sentence, size_t indent, size_t width)
+{
+    enum { LEAST = 20 };
+    char *safe = terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8());
+    text_append_wrapped(text, safe, width > LEAST + indent ? width - indent : LEAST, indent);
+    free(safe);
+}
 
 void sentences_append(char **text, const char *sentence, const char *indent, size_t width)
 {
-    enum { LEAST = 20 };
-    size_t most_indent = 2 * strlen(indent);
-    char *safe = terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8());
     text_append(text, "%s", indent);
-    text_append_wrapped(text, safe, width > LEAST + most_indent ? width - most_indent : LEAST,
-                        most_indent);
-    free(safe);
+    append_wrapped(text, sentence, 2 * strlen(indent), width);
+}
+
+void sentences_print(char *sentence)
+{
+    enum { INDENT = 4 };
+    char *text = NULL;
+    append_wrapped(&text, sentence, INDENT, terminal_width(STDOUT_FILENO));
+    fputs(text, stdout);
+    free(sentence);
+    free(text);
 }
 
 static char *seeds_text(const Sample *losses)

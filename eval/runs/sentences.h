@@ -9,6 +9,10 @@
  * after the indent, which doubles from the second line on. */
 void sentences_append(char **text, const char *sentence, const char *indent, size_t width);
 
+/* Prints such a sentence on standard output, wrapped at the width of its terminal; all lines
+ * but the first are indented. Takes over the sentence. */
+void sentences_print(char *sentence);
+
 /* Appends sentences about how the groups (an array of stb_ds) differ from the first one,
  * wrapped at this width; nothing if fewer than two have a loss. */
 void sentences_differences(char **text, const RunGroup *groups, size_t width);

@@ -182,9 +182,17 @@ Bootstrap student_bootstrap(const double *differences, const double *sizes, size
     double means[BOOTSTRAP_RESAMPLES];
     Resampling job = {differences, sizes, count, means};
     if (count < 2)
-        return (Bootstrap){NAN, NAN};
+        return (Bootstrap){NAN, NAN, NAN};
     team_run(BOOTSTRAP_RESAMPLES, resample, &job);
     qsort(means, BOOTSTRAP_RESAMPLES, sizeof *means, compare_means);
-    size_t left_out = (size_t)(tails / 2 * BOOTSTRAP_RESAMPLES);
-    return (Bootstrap){means[left_out], means[BOOTSTRAP_RESAMPLES - 1 - left_out]};
+    size_t below = 0, above = 0;
+    for (size_t i = 0; i < BOOTSTRAP_RESAMPLES; i++) {
+        below += means[i] <= 0;
+        above += means[i] >= 0;
+    }
+    /* The text itself counts as one more resample, in p and in the rank of the bounds. */
+    const double all = BOOTSTRAP_RESAMPLES + 1;
+    const size_t rank = (size_t)fmax(1, tails / 2 * all), fewer = below < above ? below : above;
+    return (Bootstrap){means[rank - 1], means[BOOTSTRAP_RESAMPLES - rank],
+                       fmin(1, 2 * (double)(fewer + 1) / all)};
 }

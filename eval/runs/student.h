@@ -52,13 +52,14 @@ double student_mean_reach(Sample sample, double tails);
 enum { BOOTSTRAP_RESAMPLES = 10000 };
 
 typedef struct Bootstrap {
-    double low, high; /* NaN for a single unit */
+    double low, high, p; /* NaN for a single unit */
 } Bootstrap;
 
 /* The percentile interval, at level 1 - tails, of the sum of all differences over the sum of
  * all sizes, such as the difference in nats and the tokens of every line of a text: `count`
- * units are drawn with replacement, again and again. The numbers drawn are always the same.
- * Runs on the team. */
+ * units are drawn with replacement, again and again. Its p is two-sided, twice the share of the
+ * resamples on the far side of zero, and at least 0.0002; it is below `tails` where the
+ * interval leaves zero out. The numbers drawn are always the same. Runs on the team. */
 Bootstrap student_bootstrap(const double *differences /* (count) */,
                             const double *sizes /* (count) */, size_t count, double tails);
 

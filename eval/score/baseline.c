@@ -1,4 +1,5 @@
 #include "eval/score/baseline.h"
+#include "eval/runs/sentences.h"
 #include "eval/score/ways.h"
 #include "src/base/containers.h"
 #include "src/base/memory.h"
@@ -234,7 +235,7 @@ static double ngram_nats(const Corpus *corpus, const CorpusSplit *split, size_t 
 static void print_figures(const char *name, double nats, const CorpusSplit *split)
 {
     char *figures = figures_text(nats, split);
-    printf("%s: %s; %.2f nats in all\n", name, figures, nats);
+    sentences_print(text_format("%s: %s; %.2f nats in all", name, figures, nats));
     free(figures);
 }
 
@@ -245,20 +246,23 @@ static void print_unigram(UnigramScore unigram, const CorpusSplit *split)
         return;
     }
     size_t others = split->count - unigram.impossible;
-    printf(
+    char *line = text_format(
         "unigram: perplexity infinite, as %zu of %zu tokens do not occur in the training text",
         unigram.impossible, split->count);
     if (others > 0)
-        printf("; perplexity of the other tokens %.2f", exp(unigram.nats / (double)others));
-    printf("\n");
+        text_append(&line, "; perplexity of the other tokens %.2f",
+                    exp(unigram.nats / (double)others));
+    sentences_print(line);
 }
 
 static void print_text(UnigramScore unigram, double nats, size_t order,
                        const CorpusSplit *split)
 {
     char *name = text_format("%zu-gram, Kneser-Ney", order);
-    printf("%s: %zu tokens, %zu of them unknown; %zu characters, %zu bytes\n", split->name,
-           split->count, split->unknown, split->characters, split->bytes);
+    sentences_print(text_format("%s: %zu tokens, %zu of them unknown; %zu characters, %zu "
+                                "bytes",
+                                split->name, split->count, split->unknown, split->characters,
+                                split->bytes));
     print_unigram(unigram, split);
     print_figures(name, nats, split);
     free(name);

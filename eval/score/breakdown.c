@@ -1,5 +1,6 @@
 #include "eval/score/breakdown.h"
 #include "eval/runs/groups.h"
+#include "eval/runs/sentences.h"
 #include "eval/show/chart.h"
 #include "eval/show/markup.h"
 #include "eval/show/table.h"
@@ -75,9 +76,30 @@ void breakdown_free(Breakdown *breakdown)
 
 /* --- the losses --- */
 
+/* The first and the last position of a range that is whole. */
+static size_t range_first(size_t range)
+{
+    return range > 0 ? ((size_t)1 << (range - 1)) + 1 : 1;
+}
+
+static size_t range_whole(size_t range)
+{
+    return (size_t)1 << range;
+}
+
 static size_t range_of(size_t position)
 {
-    return (size_t)ilogb((double)position);
+    size_t range = 0;
+    while (range_whole(range) < position)
+        range++;
+    return range;
+}
+
+size_t position_ranges(size_t window)
+{
+    const size_t last = range_of(window), length = window + 1 - range_first(last),
+                 whole = range_whole(last) + 1 - range_first(last);
+    return 2 * length < whole ? last : last + 1;
 }
 
 /* Batches follow each other in the order of the text. */
@@ -86,10 +108,12 @@ static void add_losses(void *context, Pass *pass)
     Breakdown *breakdown = context;
     PositionLosses *losses = &breakdown->positions[breakdown->run];
     double *nats = breakdown->nats + breakdown->run * breakdown->unit_count;
+    const size_t last = position_ranges(pass->length) - 1;
     losses->window = pass->length;
     for (size_t n = 0; n < pass->scored.count; n++) {
         double loss = (double)pass->scored.losses[n];
         size_t range = range_of(pass->scored.rows[n] % pass->length + 1);
+        range = range < last ? range : last;
         losses->nats[range] += loss;
         losses->tokens[range]++;
         nats[breakdown->units[breakdown->next++]] += loss;
@@ -113,59 +137,84 @@ static double loss_at(const PositionLosses *losses, size_t range)
     return losses->nats[range] / (double)losses->tokens[range];
 }
 
-/* The last position of a range in these windows; 0: they end before it. */
+/* The last position of a range in these windows; 0: they do not have it. */
 static size_t range_end(size_t window, size_t range)
 {
-    size_t first = (size_t)1 << range, last = 2 * first - 1;
-    return first > window ? 0 : last < window ? last : window;
+    const size_t count = position_ranges(window);
+    return range + 1 < count ? range_whole(range) : range + 1 == count ? window : 0;
 }
 
-static size_t longest_window(const Breakdown *breakdown)
+/* The nearest end of this range beyond a position that any run has; 0: none. */
+static size_t next_end(const Breakdown *breakdown, size_t range, size_t beyond)
 {
-    size_t longest = 0;
-    for (size_t run = 0; run < breakdown->runs; run++)
-        if (breakdown->positions[run].window > longest)
-            longest = breakdown->positions[run].window;
-    return longest;
+    size_t nearest = 0;
+    for (size_t run = 0; run < breakdown->runs; run++) {
+        size_t end = range_end(breakdown->positions[run].window, range);
+        nearest = end > beyond && (nearest == 0 || end < nearest) ? end : nearest;
+    }
+    return nearest;
 }
 
-/* A row for each range, a column for each run. */
+/* "308", or "308-4800" where the windows of the runs, and so their tokens here, differ. */
+static char *tokens_text(const Breakdown *breakdown, size_t range, size_t end)
+{
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t run = 0; run < breakdown->runs; run++) {
+        const PositionLosses *losses = &breakdown->positions[run];
+        if (range_end(losses->window, range) != end)
+            continue;
+        least = losses->tokens[range] < least ? losses->tokens[range] : least;
+        most = losses->tokens[range] > most ? losses->tokens[range] : most;
+    }
+    return least < most ? text_format("%zu-%zu", least, most) : text_format("%zu", most);
+}
+
+/* A row for the positions up to this end of a range; runs whose range ends elsewhere have
+ * another row. */
+static void add_position_row(Table *table, const Breakdown *breakdown, size_t range, size_t end)
+{
+    const size_t first = range_first(range);
+    table_add_row(table, (TableRow){0});
+    table_add(table,
+              end > first ? text_format("%zu-%zu", first, end) : text_format("%zu", first));
+    table_add(table, tokens_text(breakdown, range, end));
+    for (size_t run = 0; run < breakdown->runs; run++) {
+        const PositionLosses *losses = &breakdown->positions[run];
+        bool has = range_end(losses->window, range) == end && losses->tokens[range] > 0;
+        table_add(table, has ? text_format("%.4f", loss_at(losses, range)) : NULL);
+    }
+}
+
+/* A column for each run. */
 static Table position_table(const Breakdown *breakdown, const char *const *names)
 {
     Table table = {0};
-    size_t window = longest_window(breakdown);
     table_add_column(&table, (TableColumn){.title = "position", .worth = TABLE_ALWAYS});
+    table_add_column(
+        &table, (TableColumn){.title = breakdown->split->labels.data ? "answers" : "tokens",
+                              .worth = TABLE_ALWAYS});
     for (size_t run = 0; run < breakdown->runs; run++)
         table_add_column(&table, (TableColumn){.title = names[run], .worth = 1});
-    for (size_t range = 0; range_end(window, range) > 0; range++) {
-        size_t first = (size_t)1 << range, last = range_end(window, range);
-        table_add_row(&table, (TableRow){0});
-        table_add(&table, last > first ? text_format("%zu-%zu", first, last)
-                                       : text_format("%zu", first));
-        for (size_t run = 0; run < breakdown->runs; run++) {
-            const PositionLosses *losses = &breakdown->positions[run];
-            table_add(&table, losses->tokens[range]
-                                  ? text_format("%.4f", loss_at(losses, range))
-                                  : NULL);
-        }
-    }
+    for (size_t range = 0; range < POSITION_RANGES; range++)
+        for (size_t end = 0; (end = next_end(breakdown, range, end)) > 0;)
+            add_position_row(&table, breakdown, range, end);
     return table;
 }
 
-/* A line for each run, a point at the first position of each range. */
+/* A line for each run, a point at the last position of each range. */
 static Chart position_chart(const Breakdown *breakdown, const char *const *names)
 {
-    Chart chart = {.x_label = "position in the window (logarithmic)",
+    Chart chart = {.x_label = "up to this position in the window (logarithmic)",
                    .y_label = breakdown->split->labels.data ? "mean loss, nats per answer"
                                                             : "mean loss, nats per token",
                    .logarithmic_x = true};
     for (size_t run = 0; run < breakdown->runs; run++) {
         ChartSeries *series = chart_add(&chart, names[run], NULL, 0);
-        for (size_t range = 0; range < POSITION_RANGES; range++)
-            if (breakdown->positions[run].tokens[range])
-                arrput(series->points,
-                       ((ChartPoint){exp2((double)range),
-                                     loss_at(&breakdown->positions[run], range)}));
+        const PositionLosses *losses = &breakdown->positions[run];
+        for (size_t range = 0; range < position_ranges(losses->window); range++)
+            if (losses->tokens[range])
+                arrput(series->points, ((ChartPoint){(double)range_end(losses->window, range),
+                                                     loss_at(losses, range)}));
     }
     return chart;
 }
@@ -194,9 +243,9 @@ void positions_print(const Breakdown *breakdown, const char *const *names)
 json_t *positions_json(const PositionLosses *losses)
 {
     json_t *ranges = json_array();
-    for (size_t range = 0; range_end(losses->window, range) > 0; range++)
+    for (size_t range = 0; range < position_ranges(losses->window); range++)
         json_array_append_new(ranges, json_pack("{s:o, s:o, s:o, s:o}", "from",
-                                                json_count((size_t)1 << range), "to",
+                                                json_count(range_first(range)), "to",
                                                 json_count(range_end(losses->window, range)),
                                                 "tokens", json_count(losses->tokens[range]),
                                                 "loss", json_figure(loss_at(losses, range))));
@@ -216,7 +265,9 @@ bool positions_write_svg(const Breakdown *breakdown, const char *const *names, c
 
 typedef struct PairedDifference {
     double mean; /* nats per token, of the run less the first */
-    Bootstrap interval;
+    Bootstrap of;
+    double holm;      /* p corrected for all differences from the first run */
+    const char *word; /* by that; NULL: there is none */
 } PairedDifference;
 
 static PairedDifference paired_difference(const Breakdown *breakdown, size_t run)
@@ -227,11 +278,31 @@ static PairedDifference paired_difference(const Breakdown *breakdown, size_t run
         differences[u] = breakdown->nats[run * breakdown->unit_count + u] - breakdown->nats[u];
         sum += differences[u];
     }
-    PairedDifference paired = {
-        sum / (double)split_scored(breakdown->split),
-        student_bootstrap(differences, breakdown->sizes, breakdown->unit_count, GROUP_TAILS)};
+    PairedDifference paired = {.mean = sum / (double)split_scored(breakdown->split),
+                               .of = student_bootstrap(differences, breakdown->sizes,
+                                                       breakdown->unit_count, GROUP_TAILS)};
     free(differences);
     return paired;
+}
+
+/* Of all runs but the first, whose difference from itself is left empty; the caller frees. */
+static PairedDifference *paired_differences(const Breakdown *breakdown)
+{
+    const size_t runs = breakdown->runs;
+    PairedDifference *all = memory_new(runs, sizeof *all, "the differences");
+    double *p = memory_new(runs, sizeof *p, "the differences");
+    for (size_t run = 1; run < runs; run++) {
+        all[run] = paired_difference(breakdown, run);
+        p[run] = all[run].of.p;
+    }
+    student_holm(p + 1, runs - 1);
+    for (size_t run = 1; run < runs; run++) {
+        all[run].holm = p[run];
+        if (!isnan(p[run]))
+            all[run].word = difference_word(all[run].mean, p[run] < GROUP_TAILS);
+    }
+    free(p);
+    return all;
 }
 
 static const char *units_name(const Breakdown *breakdown)
@@ -246,42 +317,50 @@ static double per_cent(double nats)
 
 void paired_print(const Breakdown *breakdown, const char *const *names)
 {
+    PairedDifference *all = paired_differences(breakdown);
     fputc('\n', stdout);
     for (size_t run = 1; run < breakdown->runs; run++) {
-        PairedDifference paired = paired_difference(breakdown, run);
-        Bootstrap interval = paired.interval;
+        const PairedDifference *paired = &all[run];
         char *line = text_format("%s minus %s: %+.4f nats per %s (perplexity %+.2f %%)",
-                                 names[run], names[0], paired.mean,
-                                 scored_unit(breakdown->split), per_cent(paired.mean));
-        if (isnan(interval.low))
+                                 names[run], names[0], paired->mean,
+                                 scored_unit(breakdown->split), per_cent(paired->mean));
+        if (paired->word)
+            text_append(&line,
+                        ", 95 %% interval %+.4f to %+.4f (%+.2f to %+.2f %%), p %.2g (Holm "
+                        "%.2g): %s",
+                        paired->of.low, paired->of.high, per_cent(paired->of.low),
+                        per_cent(paired->of.high), paired->of.p, paired->holm, paired->word);
+        else
             text_append(&line, "; no interval: the text is a single %s",
                         breakdown->are_lines ? "line" : "window");
-        else
-            text_append(&line, ", 95 %% interval %+.4f to %+.4f (%+.2f to %+.2f %%): %s",
-                        interval.low, interval.high, per_cent(interval.low),
-                        per_cent(interval.high),
-                        difference_word(paired.mean, interval.low > 0 || interval.high < 0));
-        print_output("%s", line);
-        free(line);
+        sentences_print(line);
     }
-    printf("Paired bootstrap of the %zu %s of the text, %d resamples. The interval covers the "
-           "text, not the seeds: other seeds of the same settings may differ by more.\n",
-           breakdown->unit_count, units_name(breakdown), BOOTSTRAP_RESAMPLES);
+    const size_t count = breakdown->runs - 1;
+    sentences_print(text_format(
+        "Paired bootstrap of the %zu %s of the text, %d resamples. Verdicts: p below %g after "
+        "Holm's correction for %zu comparison%s. Intervals are not corrected; they cover the "
+        "text, not the seeds: other seeds of the same settings may differ by more.",
+        breakdown->unit_count, units_name(breakdown), BOOTSTRAP_RESAMPLES, GROUP_TAILS, count,
+        text_plural(count)));
+    free(all);
 }
 
 json_t *paired_json(const Breakdown *breakdown, const char *const *names)
 {
     json_t *pairs = json_array();
+    PairedDifference *all = paired_differences(breakdown);
     for (size_t run = 1; run < breakdown->runs; run++) {
-        PairedDifference paired = paired_difference(breakdown, run);
+        const PairedDifference *paired = &all[run];
         json_array_append_new(
             pairs,
-            json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:i}", "run",
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:s, s:o, s:i}", "run",
                       markup_json(names[run]), "against", markup_json(names[0]), "difference",
-                      json_figure(paired.mean), "low", json_figure(paired.interval.low), "high",
-                      json_figure(paired.interval.high), "resampled", units_name(breakdown),
-                      "units", json_count(breakdown->unit_count), "resamples",
-                      BOOTSTRAP_RESAMPLES));
+                      json_figure(paired->mean), "low", json_figure(paired->of.low), "high",
+                      json_figure(paired->of.high), "p", json_figure(paired->of.p), "p_holm",
+                      json_figure(paired->holm), "verdict", paired->word, "resampled",
+                      units_name(breakdown), "units", json_count(breakdown->unit_count),
+                      "resamples", BOOTSTRAP_RESAMPLES));
     }
+    free(all);
     return pairs;
 }

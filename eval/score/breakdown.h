@@ -1,10 +1,14 @@
 /* The losses of runs on parts of a text.
  *
  * By position: the mean loss of the tokens whose position in their window, which is the number
- * of tokens that they are predicted from, lies in [2^k, 2^(k+1)). A curve that keeps falling
- * uses its context; where the curves of two runs part is the length at which they differ.
+ * of tokens that they are predicted from, lies in (2^(k-1), 2^k]. The usual windows, powers of
+ * two, end with a range, so windows of 128 and of 1024 tokens share the ranges up to 128. In
+ * others the last range ends with the window, and joins the one before if half of it is
+ * missing: a loss of a few tokens is noise. A curve that keeps falling uses its context; where
+ * the curves of two runs part is the length at which they differ.
  *
- * Paired: the difference of the losses of two runs, with an interval by the paired bootstrap.
+ * Paired: the difference of the losses of two runs, with an interval and p by the paired
+ * bootstrap, and Holm's correction for all that are compared with the first.
  * The text is a sample of lines, and lines are drawn again from it with replacement. Both runs
  * have read the same lines, so what is hard for both cancels, and the interval is far narrower
  * than that of either loss. Tokens of a line depend on each other, lines hardly do. */
@@ -43,6 +47,8 @@ ScoreListener breakdown_listener(Breakdown *breakdown);
 
 /* --- by position; names of the runs (breakdown->runs) --- */
 
+/* How many ranges windows of this length have. */
+size_t position_ranges(size_t window);
 /* The table, and the chart below it. */
 void positions_print(const Breakdown *breakdown, const char *const *names);
 /* For a run: an array of ranges with their losses. */

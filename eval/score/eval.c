@@ -1,10 +1,9 @@
 /* eval: scores a text with a trained model; the output states the protocol. */
 #include "eval/score/baseline.h"
-#include "eval/score/breakdown.h"
-#include "eval/score/soften.h"
-#include "eval/score/ways.h"
+#include "eval/score/together.h"
 #include "data/corpora/tasks.h"
 #include "data/tokenizers/tokenizers.h"
+#include "eval/runs/gridfile.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
@@ -29,13 +28,15 @@ static const About about = {
          "Results with a temperature, a neural cache or dynamic evaluation are rows "
          "of their own; "
          "do not compare them with plain scores of other models.",
-         "Several runs are scored each alone and as an ensemble: the average of the "
-         "probabilities that they predict. Its score is not one of a single model; the "
-         "mean of the single runs stands beside it."},
+         "Several runs are scored each alone, with the mean of runs that differ only in the "
+         "seed, and as an ensemble: the average of their predicted probabilities. With "
+         "--by-position or --paired there is no ensemble.",
+         "The directory of a grid (or runs/NAME.grid.json) stands for its runs. They are "
+         "scored one after the other, each as if it were given alone."},
     .files = {{"RUN/scores.csv", "the scores, one row for each way of scoring"}},
     .examples = {"runs/linear-ptb ptb.txt --split test",
-                 "runs/linear-ptb ptb.txt --split test --stride 32",
                  "runs/seed1 runs/seed2 runs/seed3 ptb.txt --split test",
+                 "runs/grid ptb.txt --split test --stride 32",
                  "--baseline ptb.txt --split test",
                  "runs/linear-ptb ptb.txt --split test --cache 500 --tune-cache",
                  "--by-position --paired runs/softmax runs/linear ptb.txt --split test"},
@@ -120,14 +121,15 @@ static void note(const ScoreRow *rows, size_t count, const ScoredText *text,
         score_rows_note(rows, count, text, run, number);
 }
 
-_Noreturn static void die_of_loss(const char *run, const ScoreRow *row)
+static void warn_of_loss(const char *run, const ScoreRow *row)
 {
     if (row->setting_count > 0)
-        die("%s: its loss with --%s is not finite; change the settings of --%s", run,
-            row->settings[0].name, row->settings[0].name);
-    die("%s: its loss on this text is not finite; use another checkpoint, or train again with "
-        "a lower --lr",
-        run);
+        print_warning("%s: its loss with --%s is not finite; change the settings of --%s", run,
+                      row->settings[0].name, row->settings[0].name);
+    else
+        print_warning("%s: its loss on this text is not finite; use another checkpoint, or "
+                      "train again with a lower --lr",
+                      run);
 }
 
 /* A synthetic task is read line by line, and each line is one window. */
@@ -189,161 +191,122 @@ static const CorpusSplit *load_text(Corpus *corpus, const char *name,
     return choose_split(corpus, name, options->split);
 }
 
-/* What the runs are read into beside their scores: the losses of parts of the text, the average
- * of their predictions, and soft targets. */
-typedef struct Together {
-    bool averages, breaks_down;
-    Breakdown breakdown;
-    Ensemble ensemble;
-    Softener softener;
-    ScoreListener listeners[3];
-    size_t count;
-} Together;
-
-static void together_make(Together *together, const EvalOptions *options,
-                          const ScoredText *text)
+/* Whether the run reads a text as tokens of this vocabulary. */
+static bool same_tokens(const Checkpoint *run, const Vocabulary *vocabulary, bool trim)
 {
-    Error error;
-    together->averages = options->runs > 1 || options->soft_targets;
-    together->breaks_down = options->by_position || options->paired;
-    if (together->breaks_down) {
-        breakdown_make(&together->breakdown, text, options->runs, options->window);
-        together->listeners[together->count++] = breakdown_listener(&together->breakdown);
-    }
-    if (!together->averages)
-        return;
-    ensemble_make(&together->ensemble, text->split);
-    together->listeners[together->count++] = ensemble_listener(&together->ensemble);
-    if (!options->soft_targets)
-        return;
-    if (!softener_make(&together->softener, options->soft_targets, text->split,
-                       text->corpus->vocabulary.count, &error))
-        error_die(&error);
-    together->listeners[together->count++] = softener_listener(&together->softener);
+    return vocabulary_equal(&run->vocabulary, vocabulary) && run->corpus.trim == trim;
 }
 
-/* Adds the losses of parts of the text to the scores of all runs, or to those of the only one.
- */
-static void add_breakdown_json(json_t *all, const Breakdown *breakdown,
-                               const EvalOptions *options, const char *const *runs)
-{
-    json_t *objects = json_object_get(all, "runs");
-    for (size_t run = 0; options->by_position && run < breakdown->runs; run++)
-        json_object_set_new(objects ? json_array_get(objects, run) : all, "by_position",
-                            positions_json(&breakdown->positions[run]));
-    if (options->paired)
-        json_object_set_new(all, "paired", paired_json(breakdown, runs));
-}
-
-static void print_breakdown(const Breakdown *breakdown, const EvalOptions *options,
-                            const char *const *runs)
-{
-    if (options->by_position)
-        positions_print(breakdown, runs);
-    if (options->paired)
-        paired_print(breakdown, runs);
-}
-
-/* Prints the rows of one run, or of each run its first and what is of all of them. */
-static void print_scores(const Together *together, const EvalOptions *options,
-                         const char *const *runs, const ScoreRow *rows, size_t count,
-                         const ScoredText *text)
-{
-    if (options->json) {
-        json_t *all = together->averages ? ensemble_json(&together->ensemble, runs, rows)
-                                         : score_rows_json(rows, count, text);
-        if (together->breaks_down)
-            add_breakdown_json(all, &together->breakdown, options, runs);
-        json_print(stdout, all);
-        return;
-    }
-    if (together->averages)
-        ensemble_print(&together->ensemble, runs, rows);
-    else
-        score_rows_print(rows, count, text);
-    if (together->breaks_down)
-        print_breakdown(&together->breakdown, options, runs);
-}
-
-static void together_finish(Together *together, const EvalOptions *options,
-                            const char *const *runs)
-{
-    Error error;
-    if (options->svg && !positions_write_svg(&together->breakdown, runs, options->svg, &error))
-        die("%s", error.text);
-    if (options->soft_targets && !softener_write(&together->softener, &error))
-        die("%s", error.text);
-    breakdown_free(&together->breakdown);
-    ensemble_free(&together->ensemble);
-    softener_free(&together->softener);
-}
-
-/* Opens all runs, so that what is wrong with one is found before hours of reading. */
-static void check_runs(const EvalOptions *options, const char *const *runs, size_t count,
-                       const char *name)
+/* Opens all runs, so that what is wrong with one is found before hours of reading, and learns
+ * what their settings say of them together. */
+static void check_runs(Together *together, const EvalOptions *options, const char *name)
 {
     LoadedModel first = {0}, later = {0};
-    for (size_t i = 0; i < count; i++) {
+    Error error;
+    for (size_t i = 0; i < options->runs; i++) {
         EvalOptions run_options = *options;
         LoadedModel *loaded = i == 0 ? &first : &later;
-        open_run(loaded, &run_options, runs[i], name);
-        if (!vocabulary_equal(&first.checkpoint.vocabulary, &loaded->checkpoint.vocabulary) ||
-            loaded->checkpoint.corpus.trim != first.checkpoint.corpus.trim)
-            die("%s: its tokenizer or --trim differs from that of %s; an ensemble needs the "
-                "same tokens, so score the runs one by one",
-                runs[i], runs[0]);
+        const char *run = together->runs[i];
+        open_run(loaded, &run_options, run, name);
+        if (!options->separately &&
+            !same_tokens(&loaded->checkpoint, &first.checkpoint.vocabulary,
+                         first.checkpoint.corpus.trim))
+            die("%s: its tokenizer or --trim differs from that of %s; runs that are scored "
+                "together need the same tokens, so score them one by one",
+                run, together->runs[0]);
+        if (!together_meet(together, run, &loaded->checkpoint, &error))
+            error_die(&error);
         if (i > 0)
             loaded_close(loaded);
     }
     loaded_close(&first);
 }
 
-/* Scores a run in all ways that the options ask for, prints the rows unless there is an average
- * to print, and saves them. Returns the row of the model alone. */
-static ScoreRow score_run(const EvalOptions *options, const LoadedModel *loaded,
-                          const char *run, const ScoredText *text, const Together *together)
+/* Scores a run in all ways that the options ask for, prints the rows and saves them. Returns
+ * whether all losses are finite. Without a loss of the model alone only a grid goes on. */
+static bool score_run(Together *together, size_t index, const EvalOptions *options,
+                      const LoadedModel *loaded, const ScoredText *text)
 {
+    const char *run = together->runs[index];
     ScoreRow rows[WAYS_MOST];
     size_t all = ways_score(rows, options, loaded, text, together->listeners, together->count),
            count = 0;
     check_text(text->corpus);
     while (count < all && isfinite(rows[count].score.nats))
         count++;
-    if (count > 0 && !together->averages)
-        print_scores(together, options, &run, rows, count, text);
-    if (count > 0)
+    if (count > 0) {
+        together_add(together, index, rows, count, text);
         note(rows, count, text, options, run, &loaded->checkpoint);
+    }
     if (count < all)
-        die_of_loss(run, &rows[count]);
-    return rows[0];
+        warn_of_loss(run, &rows[count]);
+    if (count == 0 && !options->separately)
+        exit(EXIT_FAILURE);
+    return count == all;
 }
 
-/* Scores each run by its own protocol and, of several or with --soft-targets, the average of
- * what they predict. One model at a time is in memory. */
-static void score_runs(const EvalOptions *options, const char *const *runs, const char *name)
+/* Scores each run by its own protocol, and what the options ask for of all of them together.
+ * One model at a time is in memory. Returns whether all were scored. */
+static bool score_runs(const EvalOptions *options, char *const *runs, const char *name)
 {
     Corpus corpus;
     ScoredText text = {.corpus = &corpus};
-    Together together = {0};
-    ScoreRow *rows = NULL;
+    Together together = {.options = options, .runs = runs};
+    bool trim = false, good = true;
     if (options->runs > 1)
-        check_runs(options, runs, options->runs, name);
+        check_runs(&together, options, name);
     for (size_t i = 0; i < options->runs; i++) {
         LoadedModel loaded;
         EvalOptions run_options = *options;
         open_run(&loaded, &run_options, runs[i], name);
-        if (i == 0) {
+        bool reads_on = i > 0 && same_tokens(&loaded.checkpoint, &corpus.vocabulary, trim);
+        if (i > 0 && !reads_on)
+            corpus_free(&corpus);
+        if (!reads_on) {
             text.split = load_text(&corpus, name, &run_options, &loaded.checkpoint);
-            together_make(&together, &run_options, &text);
+            trim = loaded.checkpoint.corpus.trim;
         }
-        arrput(rows, score_run(&run_options, &loaded, runs[i], &text, &together));
+        if (i == 0)
+            together_begin(&together, &text, run_options.window);
+        good &= score_run(&together, i, &run_options, &loaded, &text);
         loaded_close(&loaded);
     }
-    if (together.averages)
-        print_scores(&together, options, runs, rows, arrlenu(rows), &text);
-    together_finish(&together, options, runs);
-    arrfree(rows);
+    together_end(&together, text.split);
     corpus_free(&corpus);
+    return good;
+}
+
+static bool has_checkpoint(const char *run)
+{
+    Error error;
+    char *path = checkpoint_path(run, &error);
+    bool has = path != NULL;
+    free(path);
+    return has;
+}
+
+/* An stb_ds array for text_lines_free: the runs that the command line names before the corpus,
+ * and those of the grids there, which are scored separately unless they are to be compared. */
+static char **find_runs(EvalOptions *options, const CommandLine *line)
+{
+    char **runs = NULL;
+    Error error;
+    for (size_t i = 0; i + 1 < line->operand_count; i++) {
+        size_t missing = 0;
+        char *grid = gridfile_find(line->operands[i]);
+        if (!grid)
+            gridfile_add_run(&runs, line->operands[i]);
+        else if (!gridfile_add_runs(&runs, grid, has_checkpoint, &missing, &error))
+            error_die(&error);
+        if (missing > 0)
+            print_warning("%s: left out %zu run%s without a checkpoint", line->operands[i],
+                          missing, text_plural(missing));
+        options->separately |= grid != NULL;
+        free(grid);
+    }
+    options->separately &= !options->by_position && !options->paired && !options->soft_targets;
+    options->runs = arrlenu(runs);
+    return runs;
 }
 
 static void score_baseline(EvalOptions *options, const char *name)
@@ -367,16 +330,19 @@ int main(int argc, char **argv)
     program_read_command_line(&about, &groups, argc, argv, &line);
     options.corpus.tokenizer_given = command_line_value(&line, "tokens") != NULL;
     eval_options_check(&options, &groups, &line);
+    bool good = true;
     if (options.baseline) {
         score_baseline(&options, line.operands[0]);
     } else {
-        options.runs = line.operand_count - 1;
+        char **runs = find_runs(&options, &line);
+        eval_options_check_runs(&options);
         if (!gemm_set_precision((GemmPrecision)options.precision, &error))
             die("%s", error.text);
         team_start(options.threads);
-        score_runs(&options, line.operands, line.operands[options.runs]);
+        good = score_runs(&options, runs, line.operands[line.operand_count - 1]);
         team_stop();
+        text_lines_free(runs);
     }
     program_end(&groups, &line);
-    return 0;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -28,7 +28,8 @@ typedef struct EvalOptions {
     bool json;
     CorpusOptions corpus; /* what a checkpoint fixes is for the baseline only */
 
-    size_t runs; /* to score: of several, the ensemble too */
+    size_t runs;     /* to score */
+    bool separately; /* they are those of a grid: each is scored as if it were alone */
     bool by_position, paired;
     char *svg; /* the file to write; NULL: none */
     size_t window, stride, batch, carry_state, precision;
@@ -52,9 +53,11 @@ typedef enum SplitName { SPLIT_VALID, SPLIT_TEST, SPLIT_TRAIN } SplitName;
 
 Options eval_options(EvalOptions *options);
 
-/* These exit with an error on contradictory options. */
+/* These exit with an error on contradictory options; the second one once the runs are counted.
+ */
 void eval_options_check(const EvalOptions *options, const Options *groups,
                         const CommandLine *line);
+void eval_options_check_runs(const EvalOptions *options);
 /* Completes the protocol with the model's defaults, and sets whether the model carries its
  * state. */
 void eval_options_settle(EvalOptions *options, ModelConfig *config);
@@ -123,13 +126,19 @@ double ensemble_nats(const Ensemble *ensemble);
 
 /* --- printing --- */
 
-/* To stdout, and as an object; the first row is the model alone. */
-void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text);
+/* To stdout, and as an object; the first row is the model alone. With a name, which need not be
+ * safe: as one run of several. */
+void score_rows_print(const char *name, const ScoreRow *rows, size_t count,
+                      const ScoredText *text);
 json_t *score_rows_json(const ScoreRow *rows, size_t count, const ScoredText *text);
 
-/* A line for each run alone, (runs) of them, one for their mean, and one for the ensemble. */
-void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
-json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows);
+/* The mean over seeds, from a row for each, and its 95 % interval. */
+void seeds_print(const ScoreRow *rows, size_t count, const CorpusSplit *split);
+json_t *seeds_json(const ScoreRow *rows, size_t count);
+
+void ensemble_print(const Ensemble *ensemble);
+/* Its figures and how many runs it is of. */
+json_t *ensemble_json(const Ensemble *ensemble);
 
 /* Saves the rows with finite scores in the run directory. */
 void score_rows_note(const ScoreRow *rows, size_t count, const ScoredText *text,

@@ -88,7 +88,7 @@ static const Option way_rows[] = {
 static const Option comparing_rows[] = {
     {.name = "by-position", OPTION_SWITCH(FIELD(by_position), "no"),
      .help = "also print the mean loss by position in the window; a column for each run, a "
-             "row for the positions 1, 2-3, 4-7, 8-15 and so on",
+             "row for the positions 1, 2, 3-4, 5-8, 9-16 and so on",
      .also = "position per-position loss-by-position",
      .common = true},
     {.name = "svg", OPTION_STRING("FILE", FIELD(svg), NULL),
@@ -96,8 +96,8 @@ static const Option comparing_rows[] = {
     {.name = "paired", OPTION_SWITCH(FIELD(paired), "no"),
      .help = "paired bootstrap of differences from the first run; 95 % intervals by 10,000 "
              "resamples of the lines of the text, or of its windows if it has fewer than 20 "
-             "lines",
-     .also = "bootstrap paired-bootstrap",
+             "lines, and p with Holm's correction",
+     .also = "bootstrap paired-bootstrap holm",
      .common = true},
 };
 
@@ -189,8 +189,8 @@ static void check_companions(const EvalOptions *options, const CommandLine *line
             die_usage("--%s only has an effect with --%s", rows[i].name, rows[i].wanted);
 }
 
-/* Several runs: what only makes sense for one model. */
-static void check_average(const EvalOptions *options)
+/* Several runs together: what only makes sense for one model. */
+static void check_together(const EvalOptions *options)
 {
     const struct {
         const char *name;
@@ -201,8 +201,17 @@ static void check_average(const EvalOptions *options)
                 {"dynamic", options->dynamic}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
-            die_usage("--%s is for the scores of one run, not for ensembles or --soft-targets",
+            die_usage("--%s is for the scores of one run or of a grid, not for several runs "
+                      "together or --soft-targets",
                       rows[i].name);
+}
+
+void eval_options_check_runs(const EvalOptions *options)
+{
+    if (options->paired && options->runs < 2)
+        die_usage("--paired compares runs: eval --paired RUN1 RUN2 CORPUS");
+    if ((options->runs > 1 && !options->separately) || options->soft_targets)
+        check_together(options);
 }
 
 void eval_options_check(const EvalOptions *options, const Options *groups,
@@ -229,10 +238,6 @@ void eval_options_check(const EvalOptions *options, const Options *groups,
                                     : "a run and a corpus are needed: eval RUN CORPUS");
     if (options->soft_targets && options->split != SPLIT_TRAIN)
         die_usage("--soft-targets: train reads those of the training text; add --split train");
-    if (options->paired && line->operand_count < 3 && !options->baseline)
-        die_usage("--paired compares runs: eval --paired RUN1 RUN2 CORPUS");
-    if (line->operand_count > 2 || options->soft_targets)
-        check_average(options);
 }
 
 /* --- how the model reads --- */
@@ -272,9 +277,10 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
         die_usage("--context %zu: this model has learned positions for a context of %zu only",
                   options->window, config->context);
     if (config->carry_state && options->batch > 1 &&
-        (options->cache > 0 || options->dynamic || options->runs > 1 || options->soft_targets))
+        (options->cache > 0 || options->dynamic || options->soft_targets ||
+         (options->runs > 1 && !options->separately)))
         die_usage("--batch %zu: with a carried state, --cache, --dynamic, --soft-targets and "
-                  "an ensemble read the text as one stream; use --batch 1",
+                  "several runs together read the text as one stream; use --batch 1",
                   options->batch);
     if (options->by_position && config->carry_state)
         die_usage("--by-position: with a carried state, all positions have the text before the "

@@ -1,8 +1,8 @@
 /* The rows of scores, for people, for programs and for compare. */
 #include "eval/runs/groups.h"
 #include "eval/runs/scores.h"
+#include "eval/runs/sentences.h"
 #include "eval/score/ways.h"
-#include "eval/show/markup.h"
 #include "src/base/file.h"
 #include "src/base/text.h"
 
@@ -70,9 +70,11 @@ static char *protocol_of(const ScoreRow *row)
 static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 {
     char *protocol = protocol_of(row), *figures = figures_text(row->score.nats, split);
-    printf("%s: accuracy %.2f %%, %s\n%zu answers, %zu of them right; %s; %.2f nats in all\n",
-           split->name, 100 * score_accuracy(row->score), figures, row->score.tokens,
-           row->score.right, protocol, row->score.nats);
+    sentences_print(text_format("%s: accuracy %.2f %%, %s", split->name,
+                                100 * score_accuracy(row->score), figures));
+    sentences_print(text_format("%zu answers, %zu of them right; %s; %.2f nats in all",
+                                row->score.tokens, row->score.right, protocol,
+                                row->score.nats));
     free(protocol);
     free(figures);
 }
@@ -80,81 +82,91 @@ static void print_answers(const ScoreRow *row, const CorpusSplit *split)
 static void print_plain(const ScoreRow *row, const CorpusSplit *split)
 {
     char *protocol = protocol_of(row), *figures = figures_text(row->score.nats, split);
-    printf("%s: %s\n", split->name, figures);
-    printf("%zu tokens, %zu of them unknown; %zu characters, %zu bytes; %s; %.2f nats in all\n",
-           split->count, split->unknown, split->characters, split->bytes, protocol,
-           row->score.nats);
+    sentences_print(text_format("%s: %s", split->name, figures));
+    sentences_print(text_format("%zu tokens, %zu of them unknown; %zu characters, %zu bytes; "
+                                "%s; %.2f nats in all",
+                                split->count, split->unknown, split->characters, split->bytes,
+                                protocol, row->score.nats));
     if (split->unknown > 0)
-        printf(
+        sentences_print(text_format(
             "Each unknown word is scored as one <unk>, with all its bytes: bits per character "
-            "and per byte look lower than for a model that spells every word.\n");
+            "and per byte look lower than for a model that spells every word."));
+    free(protocol);
+    free(figures);
+}
+
+/* One of several runs. */
+static void print_named(const char *name, const ScoreRow *row, const CorpusSplit *split)
+{
+    char *protocol = protocol_of(row), *figures = figures_text(row->score.nats, split),
+         *line = text_format("%s: ", name);
+    if (split->labels.data)
+        text_append(&line, "accuracy %.2f %%, ", 100 * score_accuracy(row->score));
+    text_append(&line, "%s; %s", figures, protocol);
+    sentences_print(line);
     free(protocol);
     free(figures);
 }
 
 static void print_way(const ScoreRow *row, const ScoreRow *plain, const ScoredText *text)
 {
+    char *figures = figures_text(row->score.nats, text->split), *line = NULL;
     for (size_t i = 0; i < row->setting_count; i++)
-        printf("%s%s %g", i ? ", " : "", row->settings[i].name, row->settings[i].value);
+        text_append(&line, "%s%s %g", i ? ", " : "", row->settings[i].name,
+                    row->settings[i].value);
     if (was_tuned(row))
-        printf(", tuned on %s",
-               text->split == &text->corpus->valid ? "this very text" : "the validation text");
-    char *figures = figures_text(row->score.nats, text->split);
-    printf(": %s; ", figures);
+        text_append(&line, ", tuned on %s",
+                    text->split == &text->corpus->valid ? "this very text"
+                                                        : "the validation text");
+    text_append(&line, ": %s; ", figures);
     if (row->stride != plain->stride)
-        printf("stride %zu; ", row->stride);
-    printf("%.2f nats in all\n", row->score.nats);
+        text_append(&line, "stride %zu; ", row->stride);
+    text_append(&line, "%.2f nats in all", row->score.nats);
+    sentences_print(line);
     free(figures);
 }
 
-void score_rows_print(const ScoreRow *rows, size_t count, const ScoredText *text)
+void score_rows_print(const char *name, const ScoreRow *rows, size_t count,
+                      const ScoredText *text)
 {
-    (text->split->labels.data ? print_answers : print_plain)(&rows[0], text->split);
+    if (name)
+        print_named(name, &rows[0], text->split);
+    else
+        (text->split->labels.data ? print_answers : print_plain)(&rows[0], text->split);
     for (size_t i = 1; i < count; i++)
         print_way(&rows[i], &rows[0], text);
 }
 
-/* The losses of the runs alone, in nats per token. */
-static Sample single_losses(const Ensemble *ensemble, const ScoreRow *rows)
+/* The losses of several runs, in nats per token. */
+static Sample losses_of(const ScoreRow *rows, size_t count)
 {
-    double *losses = memory_new(ensemble->runs, sizeof *losses, "the losses");
-    for (size_t i = 0; i < ensemble->runs; i++)
+    double *losses = memory_new(count, sizeof *losses, "the losses");
+    for (size_t i = 0; i < count; i++)
         losses[i] = score_loss(rows[i].score);
-    Sample sample = student_sample(losses, ensemble->runs);
+    Sample sample = student_sample(losses, count);
     free(losses);
     return sample;
 }
 
-static void print_mean(const Ensemble *ensemble, const ScoreRow *rows)
+void seeds_print(const ScoreRow *rows, size_t count, const CorpusSplit *split)
 {
-    Sample losses = single_losses(ensemble, rows);
+    Sample losses = losses_of(rows, count);
     double reach = student_mean_reach(losses, GROUP_TAILS);
-    printf(
-        "%s, mean of %zu single runs: loss %.4f (%.4f to %.4f) nats per %s, perplexity %s (%s "
-        "to %s); in brackets the 95 %% interval, for runs that differ only in the seed\n",
-        ensemble->split->name, ensemble->runs, losses.mean, losses.mean - reach,
-        losses.mean + reach, scored_unit(ensemble->split),
-        text_perplexity(exp(losses.mean)).text, text_perplexity(exp(losses.mean - reach)).text,
-        text_perplexity(exp(losses.mean + reach)).text);
+    sentences_print(text_format(
+        "%s, mean of %zu seeds: loss %.4f (%.4f to %.4f) nats per %s, perplexity %s (%s to "
+        "%s); in brackets the 95 %% interval over seeds",
+        split->name, count, losses.mean, losses.mean - reach, losses.mean + reach,
+        scored_unit(split), text_perplexity(exp(losses.mean)).text,
+        text_perplexity(exp(losses.mean - reach)).text,
+        text_perplexity(exp(losses.mean + reach)).text));
 }
 
-void ensemble_print(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
+void ensemble_print(const Ensemble *ensemble)
 {
-    const CorpusSplit *split = ensemble->split;
-    for (size_t i = 0; i < ensemble->runs; i++) {
-        char *protocol = protocol_of(&rows[i]);
-        char *figures = figures_text(rows[i].score.nats, split);
-        print_output("%s: %s; %s", runs[i], figures, protocol);
-        free(protocol);
-        free(figures);
-    }
-    if (ensemble->runs < 2)
-        return;
-    print_mean(ensemble, rows);
     double nats = ensemble_nats(ensemble);
-    char *figures = figures_text(nats, split);
-    printf("%s, ensemble of %zu runs: %s; %.2f nats in all\n", split->name, ensemble->runs,
-           figures, nats);
+    char *figures = figures_text(nats, ensemble->split);
+    sentences_print(text_format("%s, ensemble of %zu runs: %s; %.2f nats in all",
+                                ensemble->split->name, ensemble->runs, figures, nats));
     free(figures);
 }
 
@@ -193,23 +205,19 @@ json_t *score_rows_json(const ScoreRow *rows, size_t count, const ScoredText *te
     return all;
 }
 
-json_t *ensemble_json(const Ensemble *ensemble, const char *const *runs, const ScoreRow *rows)
+json_t *seeds_json(const ScoreRow *rows, size_t count)
+{
+    Sample losses = losses_of(rows, count);
+    double reach = student_mean_reach(losses, GROUP_TAILS);
+    return json_pack("{s:o, s:o, s:o}", "mean", json_figure(losses.mean), "low",
+                     json_figure(losses.mean - reach), "high",
+                     json_figure(losses.mean + reach));
+}
+
+json_t *ensemble_json(const Ensemble *ensemble)
 {
     json_t *all = figures_json(ensemble_nats(ensemble), ensemble->split);
-    json_object_set_new(all, "split", json_string(ensemble->split->name));
-    json_object_set_new(all, "runs", json_array());
-    for (size_t i = 0; i < ensemble->runs; i++) {
-        json_t *run = json_pack("{s:o}", "run", markup_json(runs[i]));
-        add_json(run, &rows[i], ensemble->split);
-        json_array_append_new(json_object_get(all, "runs"), run);
-    }
-    Sample losses = single_losses(ensemble, rows);
-    double reach = student_mean_reach(losses, GROUP_TAILS);
     json_object_set_new(all, "ensemble_of", json_count(ensemble->runs));
-    json_object_set_new(all, "single_runs",
-                        json_pack("{s:o, s:o, s:o}", "mean", json_figure(losses.mean), "low",
-                                  json_figure(losses.mean - reach), "high",
-                                  json_figure(losses.mean + reach)));
     return all;
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests eval: losses, saved scores, refusals.
 . "$(dirname -- "$0")/../commands.sh"
+export COLUMNS=300 # a line for each sentence
 
 explains_itself eval
 train softmax text.txt
@@ -48,6 +49,9 @@ check 'eval prints no control characters' is_plain
 cp -r softmax "$rude"
 run "$bin/eval" "$rude" softmax text.txt
 check 'eval prints no control characters of a name' eval 'exits 0 && is_plain'
+run env COLUMNS=60 "$bin/eval" --paired softmax linear text.txt
+check 'eval wraps its lines at the width of the terminal' \
+    eval 'exits 0 && prints "^    [a-z0-9]" && ! grep -q ".\{61\}" out'
 
 # --- saved scores ---
 
@@ -144,13 +148,22 @@ check 'the average is better than the mean of the losses' awk '
     NR == 1 { average = $1 }
     NR > 1 { sum += $1 }
     END { exit !(NR == 3 && average > 0 && average < sum / 2) }' losses
-run "$bin/eval" softmax softmax text.txt
+run "$bin/eval" softmax other text.txt
+check 'eval calls it an ensemble and has the mean of the seeds before it' eval '
+    prints "^valid, mean of 2 seeds: loss [0-9.]* ([0-9.]* to [0-9.]*) nats per token, perplexity" &&
+    [ "$(sed -n "\$p" out | cut -d : -f 1)" = "valid, ensemble of 2 runs" ]'
+run "$bin/eval" softmax other linear text.txt
+check 'runs that differ in more than the seed have no mean' \
+    eval 'exits 0 && fails prints "mean of" && prints "^valid, ensemble of 3 runs: "'
+run "$bin/eval" --json softmax linear text.txt
+check 'nor in --json' prints '"single_runs": null'
+cp -r softmax twin
+run "$bin/eval" softmax twin text.txt
 check 'the average of a run with itself is the run' [ \
     "$(sed -n 's/^softmax: \(loss.*\); window.*/\1/p' out | head -n 1)" = \
     "$(sed -n 's/^valid, ensemble of 2 runs: \(loss.*\); .* nats in all/\1/p' out)" ]
-check 'eval calls it an ensemble and has the mean of the runs before it' eval '
-    prints "^valid, mean of 2 single runs: loss \([0-9.]*\) (\1 to \1) nats per token, perplexity" &&
-    [ "$(sed -n "\$p" out | cut -d : -f 1)" = "valid, ensemble of 2 runs" ]'
+run "$bin/eval" --by-position --json softmax softmax/ text.txt
+check 'a run that is named twice is scored once' eval 'is_json && fails prints "\"runs\""'
 run "$bin/eval" --stride 8 linear other text.txt
 check 'eval saves the scores of the runs that it averages' \
     eval 'exits 0 && grep -q "^valid,16,8," linear/scores.csv other/scores.csv'
@@ -161,12 +174,64 @@ check 'eval averages no predictions of different tokens' \
 refused 'a cache is for one run' 2 '--cache is for the scores of one run' \
     "$bin/eval" softmax other text.txt --cache 100
 
+# --- grids ---
+
+# shellcheck disable=SC2086
+run "$bin/train" $usual --attn softmax,linear --seed 1,2 --run grid text.txt
+run "$bin/eval" --split test grid text.txt
+cp out of_grid
+check 'eval scores the runs of a grid one after the other' eval '
+    exits 0 && lines out 4 && [ "$(cut -d : -f 1 out | tr "\n" " ")" = \
+        "softmax-seed1 softmax-seed2 linear-seed1 linear-seed2 " ]'
+cat grid/*/scores.csv >of_grid.csv
+for one in softmax-seed1 softmax-seed2 linear-seed1 linear-seed2; do
+    run "$bin/eval" --split test "grid/$one" text.txt
+    check "the score of $one is that of the run alone" grep -q \
+        "^$one: $(sed -n 's/^test: \(loss.*\)/\1/p' out)" of_grid
+done
+cat grid/*/scores.csv >alone.csv
+check 'each has its scores.csv' eval 'lines of_grid.csv 8 && same of_grid.csv alone.csv'
+run "$bin/eval" --json --temperature 1.5 grid/grid.json text.txt
+check 'eval scores a grid in other ways, too' eval 'is_json &&
+    [ "$(grep -o "\"method\": \"temperature\"" out | wc -l)" -eq 4 ] && fails prints ensemble'
+run "$bin/eval" --paired grid text.txt
+check 'eval compares the runs of a grid' eval 'exits 0 && fails prints ensemble &&
+    [ "$(grep -c "^[a-z0-9-]* minus softmax-seed1: " out)" -eq 3 ]'
+rm grid/linear-seed2/*.safetensors
+run "$bin/eval" grid text.txt
+check 'eval says how many runs of a grid cannot be scored yet' \
+    eval 'exits 0 && lines out 3 && says "grid: left out 1 run without a checkpoint"'
+make_large grid/softmax-seed2
+rm -r grid/softmax-seed2 && mv large grid/softmax-seed2
+run "$bin/eval" grid text.txt
+check 'a run of a grid without a finite loss does not keep eval from the others' \
+    eval 'exits 1 && lines out 2 && says "softmax-seed2: its loss on this text is not finite"'
+# shellcheck disable=SC2086
+run "$bin/train" $usual --tokens word,byte --run tokens text.txt
+run "$bin/eval" tokens text.txt
+check 'the runs of a grid may have different tokens' \
+    eval 'exits 0 && [ "$(cut -d : -f 1 out | tr "\n" " ")" = "tokensword tokensbyte " ]'
+rm tokens/*/*.safetensors
+refused 'a grid without a checkpoint is an error' 1 'tokens/grid.json: no run of this grid' \
+    "$bin/eval" tokens text.txt
+
 # --- by position in the window, and paired ---
 
 run "$bin/eval" --by-position --svg position.svg softmax linear text.txt
 check 'eval --by-position has a row for each doubling, a column for each run' \
-    eval 'exits 0 && prints "^position  *softmax  *linear" && prints "^8-15  *[0-9]\.[0-9]" &&
-    prints "^16  *[0-9]\.[0-9]"'
+    eval 'exits 0 && prints "^position  *tokens  *softmax  *linear" && prints "^5-8  *[0-9]* *[0-9]\.[0-9]" &&
+    prints "^9-16  *[0-9]*  *[0-9]\.[0-9]" && ! prints "^16 "'
+check 'with no ensemble' fails prints ensemble
+train longer --context 32 --pos rotary text.txt
+train odd --context 12 --pos rotary text.txt
+run "$bin/eval" --by-position softmax longer odd text.txt
+check 'windows that are powers of two share their ranges, and others have rows of their own' \
+    eval 'prints "^5-8  *[0-9]*-[0-9]*  *[0-9.]*  *[0-9.]*  *[0-9.]*$" &&
+    prints "^9-12  *[0-9]*  *-  *-  *[0-9.]*$" &&
+    prints "^9-16  *[0-9]*-[0-9]*  *[0-9.]*  *[0-9.]*  *-$" && prints "^17-32  *[0-9]*  *-  *[0-9.]*  *-$"'
+mkdir deep && cp -r softmax deep/kind-softmax-small && cp -r linear deep/kind-linear-small
+run env COLUMNS=60 "$bin/eval" --by-position deep/kind-softmax-small deep/kind-linear-small text.txt
+check 'columns have the words in which the names differ' prints '^position  *tokens  *softmax  *linear$'
 check 'eval --by-position draws a line for each run' \
     eval 'prints "^ a softmax  *b linear" && [ "$(grep -c "class=\"line" position.svg)" -eq 2 ]'
 eval_json softmax text.txt
@@ -179,7 +244,7 @@ check 'every token has a position' [ "$tokens" = \
     "$(grep -o '"tokens": [0-9]*, "loss"' out | tr -d , | awk '{ n += $2 } END { print n }')" ]
 eval_json --by-position --paired softmax linear text.txt
 check 'eval --by-position --json has the ranges of each run' eval \
-    'is_json && [ "$(grep -o "\"from\": 8, \"to\": 15" out | wc -l)" -eq 2 ]'
+    'is_json && [ "$(grep -o "\"from\": 9, \"to\": 16" out | wc -l)" -eq 2 ]'
 refused 'positions need windows that do not overlap' 2 'leave --stride 4 out' \
     "$bin/eval" --by-position --stride 4 softmax text.txt
 train decaying --attn retention --pos none text.txt
@@ -194,17 +259,29 @@ eval_json --paired softmax linear text.txt --threads 1 && cp out first
 difference=$(field difference)
 check 'the difference is that of the losses' \
     near "$difference" "$(grep -o '"loss": [0-9.]*' out |
-        awk 'NR > 1 { d = $2 - d } END { printf "%.12g", d }')" 1e-4
+        awk '{ d = $2 - d } END { printf "%.12g", d }')" 1e-4
 check 'its interval is around it' \
     awk -v low="$(field low)" -v d="$difference" -v high="$(field high)" \
     'BEGIN { exit !(low < d && d < high) }'
 eval_json --paired softmax linear text.txt --threads 3
 check 'the interval does not depend on the threads' same out first
-run "$bin/eval" --paired --split train softmax linear softmax text.txt
+run "$bin/eval" --paired --split train softmax linear twin text.txt
 check 'each run is compared with the first' \
-    eval 'prints "^linear minus softmax: .* 95 % interval " && prints "^softmax minus softmax: .*: not told apart"'
-check 'eval says what is resampled, and that seeds are not covered' \
-    prints '^Paired bootstrap of the 180 lines .* covers the text, not the seeds'
+    eval 'prints "^linear minus softmax: .* 95 % interval .*, p [0-9.e-]* (Holm [0-9.e-]*): " &&
+    prints "^twin minus softmax: .*, p 1 (Holm 1): not told apart"'
+check 'eval says what is resampled and corrected, and that seeds are not covered' eval '
+    prints "^Paired bootstrap of the 180 lines .* Holm.s correction for 2 comparisons" &&
+    prints "cover the text, not the seeds"'
+eval_json --paired --split train softmax linear twin text.txt
+check 'the correction for two comparisons doubles the smaller p' \
+    near "$(grep -o '"p_holm": [0-9.e-]*' out | head -n 1 | cut -d ' ' -f 2)" \
+    "$(grep -o '"p": [0-9.e-]*' out | awk 'NR == 1 { p = 2 * $2; print p < 1 ? p : 1 }')" 1e-6
+check 'the word follows the corrected p' awk '
+    { for (rest = $0; match(rest, /"p_holm": [0-9.e-]*, "verdict": "[a-z ]*"/);
+           rest = substr(rest, RSTART + RLENGTH)) {
+          split(substr(rest, RSTART, RLENGTH), part, /[:,] /)
+          wrong += (part[2] < 0.05) == (part[4] == "\"not told apart\""); pairs++ } }
+    END { exit !(pairs == 2 && wrong == 0) }' out
 refused '--paired needs two runs' 2 '--paired compares runs' "$bin/eval" --paired softmax text.txt
 
 # --- losses that are not finite ---
@@ -216,7 +293,7 @@ check 'eval refuses a loss that is not finite' \
 check 'eval saves no such loss' same softmax/scores.csv large/scores.csv
 run "$bin/eval" softmax large text.txt
 check 'eval averages no predictions that are not finite' \
-    eval 'exits 1 && [ ! -s out ] && says "large: its loss on this text is not finite"'
+    eval 'exits 1 && lines out 1 && says "large: its loss on this text is not finite"'
 run "$bin/eval" softmax text.txt --dynamic --dynamic-lr 1e6
 check 'eval prints a finite loss before one that is not' \
     eval 'exits 1 && prints "^valid: loss" && lines out 2 && says "with --dynamic is not finite"'
@@ -241,9 +318,10 @@ refused 'eval names the new name of an option' 2 "linnet calls it '--context'" \
 train task --attn softmax --context 7 --pos rotary recall:pairs=2,keys=8,values=8,lines=300
 works 'eval scores a task' "$bin/eval" task recall:pairs=2,keys=8,values=8,lines=300
 check 'eval says how many answers are right' prints '^2000 answers, [0-9]* of them right'
-run "$bin/eval" --by-position --paired task task recall:pairs=2,keys=8,values=8
+cp -r task again
+run "$bin/eval" --by-position --paired task again recall:pairs=2,keys=8,values=8
 check 'a task is resampled by its lines, and its losses are those of answers' eval '
-    prints "position in the window, in nats per answer" && prints "^task minus task: +0.0000 nats per answer" &&
+    prints "position in the window, in nats per answer" && prints "^again minus task: +0.0000 nats per answer" &&
     prints "^Paired bootstrap of the 1000 lines"'
 first=$(best_loss task)
 eval_json task recall:pairs=2,keys=8,values=8

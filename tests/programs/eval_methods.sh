@@ -2,6 +2,7 @@
 # Tests what eval does beyond the loss of a model: temperature, neural cache, dynamic evaluation,
 # baselines.
 . "$(dirname -- "$0")/../commands.sh"
+export COLUMNS=300 # a line for each sentence
 
 train softmax text.txt
 train linear --attn linear text.txt
