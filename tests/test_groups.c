@@ -812,7 +812,8 @@ TEST(groups_have_curves_of_training_and_speed)
     ck_assert_uint_eq(arrlenu(groups[0].points), 0);
     for (GroupCurve curve = GROUP_TRAINING; curve <= GROUP_SPEED; curve++) {
         GroupPoint *points = group_curve(&groups[0], curve);
-        const double low = curve == GROUP_SPEED ? 100 : 4, high = curve == GROUP_SPEED ? 200 : 5;
+        const double low = curve == GROUP_SPEED ? 100 : 4,
+                     high = curve == GROUP_SPEED ? 200 : 5;
         ck_assert_uint_eq(arrlenu(points), ROWS - 1); /* nothing was trained at step 0 */
         ck_assert_uint_eq(points[0].step, 10);
         ck_assert_double_eq(points[0].low, low);

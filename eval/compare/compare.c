@@ -240,8 +240,8 @@ static void watch(const CommandLine *line, const CompareSettings *settings)
         if (progress.finished >= progress.runs)
             return;
         if (progress.finished != told)
-            print_warning("%zu of %zu runs finished; %s is written every %zu s", progress.finished,
-                          progress.runs, settings->html, settings->watch);
+            print_warning("%zu of %zu runs finished; %s is written every %zu s",
+                          progress.finished, progress.runs, settings->html, settings->watch);
         told = progress.finished;
         sleep((unsigned)settings->watch);
     }

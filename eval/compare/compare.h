@@ -27,7 +27,7 @@ typedef struct CompareSettings {
 } CompareSettings;
 
 enum {
-    COMPARE_SIZE_MOST = 1000, /* columns and rows */
+    COMPARE_SIZE_MOST = 1000,  /* columns and rows */
     COMPARE_WATCH_MOST = 86400 /* seconds */
 };
 

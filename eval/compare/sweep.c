@@ -20,7 +20,7 @@ typedef struct Line {
     ChartPoint *seeds; /* an stb_ds array, by value, a point for each run */
     size_t *runs;      /* (seeds) an stb_ds array: their indexes */
     ChartPoint *means; /* an stb_ds array, a point for each value; NaN if a run diverged */
-    size_t best;       /* index in means; their number: none */
+    size_t best;       /* index in means of the lowest loss; their number: none */
 } Line;
 
 struct Sweep {
@@ -157,7 +157,7 @@ static void add_run(Sweep *sweep, size_t index, double value)
     sweep->values[place] = value;
 }
 
-/* Computes the means of a line, and chooses the lowest. */
+/* Computes the means of a line, and chooses the lowest loss. */
 static void finish_line(const Sweep *sweep, Line *line)
 {
     for (size_t first = 0, end; first < arrlenu(line->seeds); first = end) {
@@ -168,7 +168,7 @@ static void finish_line(const Sweep *sweep, Line *line)
         arrput(line->means, mean);
     }
     line->best = arrlenu(line->means);
-    for (size_t i = 0; i < arrlenu(line->means); i++)
+    for (size_t i = 0; i < arrlenu(line->means) && !sweep->of_task; i++)
         if (!isnan(line->means[i].y) && (line->best == arrlenu(line->means) ||
                                          line->means[i].y < line->means[line->best].y))
             line->best = i;
@@ -276,11 +276,10 @@ static char *choice_text(const Sweep *sweep, const Line *line)
                : text_format("%s: %s %g has the lowest %s, %.4f%s", line->name, sweep->setting,
                              line->means[line->best].x, sweep->y_label,
                              line->means[line->best].y,
-                             one               ? "; it is the only one"
-                             : line->best == 0 ? ", at the edge of the grid: try a smaller one"
-                             : is_at_edge(line)
-                                 ? ", at the edge of the grid: try a larger one"
-                                 : "");
+                             one                ? "; it is the only one"
+                             : line->best == 0  ? ", at the edge of the grid: try a smaller one"
+                             : is_at_edge(line) ? ", at the edge of the grid: try a larger one"
+                                                : "");
 }
 
 /* The same of all lines; for Markdown a list. The caller's. */
@@ -368,10 +367,10 @@ static json_t *line_json(const Sweep *sweep, const Line *line, const Comparison 
     json_t *points = json_array();
     char *words = sweep->of_task ? NULL : choice_text(sweep, line);
     for (size_t i = 0, seed = 0; i < arrlenu(line->means); i++)
-        json_array_append_new(points, json_pack("{so so so}", "value",
-                                                json_figure(line->means[i].x), "mean",
-                                                json_figure(line->means[i].y), "seeds",
-                                                seeds_json(sweep, line, &seed)));
+        json_array_append_new(points,
+                              json_pack("{so so so}", "value", json_figure(line->means[i].x),
+                                        "mean", json_figure(line->means[i].y), "seeds",
+                                        seeds_json(sweep, line, &seed)));
     json_t *object = json_pack(
         "{so so so so sb so so}", "name", markup_json(line->name), "kind",
         markup_json(sweep->runs[line->runs[0]].attn), "group", group_of(sweep, line, all),

@@ -183,7 +183,8 @@ static void append_lead(char **text, const RunGroup *best, const RunGroup *secon
                     p < GROUP_TAILS ? "" : ", so not told apart");
 }
 
-/* Appends the other ranked groups in their order, each with how surely it is behind the best. */
+/* Appends the other ranked groups in their order, each with how surely it is behind the best.
+ */
 static void append_ranking(char **text, const RunGroup *groups, const size_t *order,
                            size_t count, const double *p)
 {

@@ -24,7 +24,8 @@ char *sentences_verdict(const RunGroup *groups);
  * besides this setting (NULL: none). Holds names; the caller's; NULL: in nothing. */
 char *sentences_unequal(const RunGroup *groups, const char *besides);
 
-/* Which steps the runs of a group have reached, if they differ; the caller's; NULL: the same. */
+/* Which steps the runs of a group have reached, if they differ; the caller's; NULL: the same.
+ */
 char *sentences_steps(const RunGroup *group);
 
 /* Sentences about the numbers; NULL: nothing to say. The caller's. Why bits per byte compare

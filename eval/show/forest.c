@@ -229,8 +229,7 @@ void forest_print_svg(FILE *out, const Forest *forest, const char *title)
         lines += forest->marks[r].heading != NULL;
     const double head = svg_print_title(NULL, title) + 1.4 * ROW, top = head + 8,
                  foot = top + (double)(ROW * lines) + 4;
-    svg_print_head(out, title, width,
-                   (int)foot + PLANE_LINE * (3 + (int)arrlenu(notes)));
+    svg_print_head(out, title, width, (int)foot + PLANE_LINE * (3 + (int)arrlenu(notes)));
     print_cells(out, forest, 0, true, head);
     print_axis(out, &axis, top, foot);
     double y = top - ROW / 2.0 + 2;

@@ -258,7 +258,7 @@ refused 'compare --by needs a setting of the task' 2 'by length: linear-1' \
     "$bin/compare" --by length linear-1
 run "$bin/compare" --by pairs --json --html page.html linear-2 linear-1
 check 'compare --by --json has the accuracies' eval \
-    "is_json && prints '\"by\": {\"setting\": \"pairs\"' && prints '\"value\": 2, \"mean\": '"
+    "is_json && prints '\"by\": {\"setting\": \"pairs\"' && prints '\"value\": 2.0, \"mean\": '"
 check 'the page has the accuracies as well' grep -q '"measure":"accuracy, %"' page.html
 refused 'compare --by has no CSV' 2 'leave --csv' "$bin/compare" --by pairs --csv linear-1
 

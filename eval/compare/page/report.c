@@ -148,8 +148,7 @@ void report_print_data(FILE *out, const Report *report)
     SET_LIST(data, "corpora", arrlenu(all->sections), section_json(&all->sections[i]));
     SET_LIST(data, "groups", arrlenu(all->groups), group_json(all, &all->groups[i]));
     json_object_set_new(data, "by", report->by ? json_deep_copy(report->by) : json_null());
-    json_object_set_new(data, "reload",
-                        json_count(is_unfinished(report) ? report->watch : 0));
+    json_object_set_new(data, "reload", json_count(is_unfinished(report) ? report->watch : 0));
     markup_print_json(out, data);
 }
 
@@ -172,13 +171,16 @@ static void append_date(char **text, const Comparison *all)
         text_append(text, "%s%s", **text ? ", " : "", day);
 }
 
-/* "softmax and linear on ptb.txt"; "5 models on ptb.txt". */
+/* "softmax and linear on ptb.txt"; "5 models on ptb.txt"; "5 models on 3 texts". */
 static char *make_title(const Comparison *all)
 {
     char *title = memory_copy_text("");
     groups_append_names(&title, all->groups);
-    for (size_t s = 0; s < arrlenu(all->sections); s++)
+    const size_t texts = arrlenu(all->sections), most = 2;
+    for (size_t s = 0; s < texts && texts <= most; s++)
         text_append(&title, "%s%s", s == 0 ? " on " : " and ", all->sections[s].name);
+    if (texts > most)
+        text_append(&title, " on %zu texts", texts);
     return title;
 }
 
@@ -233,8 +235,7 @@ static void print_verdicts(FILE *out, const Report *report)
         print_paragraph(out, "warning", several ? all->sections[s].name : "Compare with care",
                         sentences_unequal(all->sections[s].groups, by));
     for (size_t g = 0; g < arrlenu(all->groups); g++)
-        print_paragraph(out, "warning", all->groups[g].name,
-                        sentences_steps(&all->groups[g]));
+        print_paragraph(out, "warning", all->groups[g].name, sentences_steps(&all->groups[g]));
 }
 
 /* How far grids are that are not finished. */
@@ -243,8 +244,9 @@ static void print_progress(FILE *out, const Report *report)
     const GridProgress *progress = &report->progress;
     if (!is_unfinished(report))
         return;
-    fprintf(out, "<p class=\"progress\"><progress max=\"%zu\" value=\"%zu\"></progress> %zu of "
-                 "%zu runs are finished",
+    fprintf(out,
+            "<p class=\"progress\"><progress max=\"%zu\" value=\"%zu\"></progress> %zu of "
+            "%zu runs are finished",
             progress->runs, progress->finished, progress->finished, progress->runs);
     if (progress->seconds_left > 0)
         fprintf(out, ", about %s left when the last run began or ended",
@@ -262,8 +264,7 @@ static void print_head(FILE *out, const Report *report, const char *title)
                  "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     if (is_unfinished(report) && report->watch > 0)
-        fprintf(out,
-                "<noscript><meta http-equiv=\"refresh\" content=\"%zu\"></noscript>\n",
+        fprintf(out, "<noscript><meta http-equiv=\"refresh\" content=\"%zu\"></noscript>\n",
                 report->watch);
     fputs("<title>", out);
     markup_print(out, title);

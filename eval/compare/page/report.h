@@ -2,9 +2,9 @@
  *
  * It reports groups, runs that differ in the seed only; single runs are there on request. It
  * needs no network and no other file. Without scripts the forest plot and the validation curves
- * are still pictures; with scripts the charts answer to the pointer and to keys. Everything that comes
- * from a run is escaped; see markup.h. The scripts, the style and the fixed markup are files of
- * their own, which the Makefile turns into strings. */
+ * are still pictures; with scripts the charts answer to the pointer and to keys. Everything
+ * that comes from a run is escaped; see markup.h. The scripts, the style and the fixed markup
+ * are files of their own, which the Makefile turns into strings. */
 #ifndef LINNET_REPORT_H
 #define LINNET_REPORT_H
 

@@ -256,12 +256,12 @@ static const RunData *best_run(const RunGroup *group)
 
 void report_print_samples(FILE *out, const Comparison *all)
 {
-    fprintf(
-        out,
-        "<section aria-labelledby=\"samples\"><h2 id=\"samples\">Samples</h2>\n"
-        "<p class=\"aside\">The first %d tokens sampled with seed %d from the best checkpoint of "
-        "each group's best run.</p>\n<div class=\"samples\">\n",
-        EXCERPT_TOKENS, EXCERPT_SEED);
+    fprintf(out,
+            "<section aria-labelledby=\"samples\"><h2 id=\"samples\">Samples</h2>\n"
+            "<p class=\"aside\">The first %d tokens sampled with seed %d from the best "
+            "checkpoint of "
+            "each group's best run.</p>\n<div class=\"samples\">\n",
+            EXCERPT_TOKENS, EXCERPT_SEED);
     for (size_t g = 0; g < arrlenu(all->groups); g++) {
         const RunGroup *group = &all->groups[g];
         const RunData *run = best_run(group);
