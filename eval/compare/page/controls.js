@@ -253,8 +253,7 @@ function hover(group) {
     light(document);
 }
 
-/* What was chosen has changed. */
-function choose() {
+function showChoice() {
     for (const button of $('legend').querySelectorAll('button')) {
         const group = groups[button.dataset.group];
         button.setAttribute('aria-pressed', String(state.pinned.has(group)));
@@ -263,6 +262,11 @@ function choose() {
     for (const idea of $('legend').children)
         idea.hidden = [...idea.querySelectorAll('button')].every(button => button.hidden);
     $('clear').hidden = !anyChosen();
+}
+
+/* What was chosen has changed. */
+function choose() {
+    showChoice();
     if (state.alone)
         redraw();
     else
@@ -272,12 +276,6 @@ function choose() {
 function pin(group) {
     if (!state.pinned.delete(group))
         state.pinned.add(group);
-    choose();
-}
-
-function clearChoice() {
-    state.pinned.clear();
-    state.query = $('search').value = '';
     choose();
 }
 
@@ -301,7 +299,7 @@ function drawLegend() {
         swatch({colour: 'var(--quiet)', dash: seedDashes[i % seedDashes.length]}),
         ' seed ' + seed)));
     $('seeds').hidden = !state.seeds;
-    choose();
+    showChoice();
 }
 
 /* Rows of tables and of forest plots highlight groups as well. */
@@ -371,8 +369,9 @@ function readControls() {
 controls.addEventListener('submit', event => event.preventDefault());
 controls.addEventListener('input', readControls);
 $('clear').addEventListener('click', () => {
-    clearChoice();
-    redraw();
+    state.pinned.clear();
+    state.query = $('search').value = '';
+    choose();
 });
 
 $('theme').addEventListener('click', () => {

@@ -15,8 +15,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Curves with more points are thinned; a screen has fewer columns. */
-enum { REPORT_POINTS = 2000 };
+/* Curves with more points are thinned: a screen has fewer columns, and a page of many runs has
+ * to stay small enough to open. */
+static size_t most_points(const Comparison *all)
+{
+    enum { LEAST = 300, MOST = 2000, OF_ALL = 40000 };
+    const size_t share = OF_ALL / (all->count + 1);
+    return share < LEAST ? LEAST : share > MOST ? MOST : share;
+}
 
 /* --- what the script draws, as JSON --- */
 
@@ -31,14 +37,14 @@ enum { REPORT_POINTS = 2000 };
 
 /* A curve: where its points are along each x axis, and their means; of several runs with the
  * band from the lowest to the highest. */
-static json_t *curve_json(const RunGroup *group, GroupCurve curve)
+static json_t *curve_json(const RunGroup *group, GroupCurve curve, size_t most)
 {
     GroupPoint *all = group_curve(group, curve), *points = NULL;
     ChartPoint *drawn = NULL;
     json_t *object = json_object();
     for (size_t i = 0; i < arrlenu(all); i++)
         arrput(drawn, ((ChartPoint){(double)all[i].step, all[i].mean}));
-    size_t *kept = chart_thin(drawn, arrlenu(drawn), REPORT_POINTS), count = arrlenu(kept);
+    size_t *kept = chart_thin(drawn, arrlenu(drawn), most), count = arrlenu(kept);
     for (size_t i = 0; i < count; i++)
         arrput(points, all[kept[i]]);
     SET_LIST(object, "step", count, json_count(points[i].step));
@@ -58,7 +64,7 @@ static json_t *curve_json(const RunGroup *group, GroupCurve curve)
 }
 
 /* What is drawn of a group, or of a run, which is a group of its own. */
-static json_t *item_json(const RunGroup *group)
+static json_t *item_json(const RunGroup *group, size_t most)
 {
     const RunData *run = group->runs[0];
     const RunLogRow *matched = rundata_last_match(run);
@@ -71,8 +77,9 @@ static json_t *item_json(const RunGroup *group)
         json_sprintf("var(--c%zu)", palette_index(run->identity)), "dash",
         strcmp(dashes, "none") == 0 ? "" : dashes, "diverged", group_diverged(group), "bits",
         json_figure(run->val_bits > 0 ? run->val_bits : NAN), "trainBits",
-        json_figure(run->train_bits), "curves", "val", curve_json(group, GROUP_VALIDATION),
-        "train", curve_json(group, GROUP_TRAINING), "speed", curve_json(group, GROUP_SPEED));
+        json_figure(run->train_bits), "curves", "val",
+        curve_json(group, GROUP_VALIDATION, most), "train",
+        curve_json(group, GROUP_TRAINING, most), "speed", curve_json(group, GROUP_SPEED, most));
     if (matched)
         json_object_set_new(object, "matched",
                             json_pack("{so so so so}", "step", json_count(matched->step),
@@ -85,7 +92,7 @@ static json_t *item_json(const RunGroup *group)
 
 static json_t *seed_json(const Comparison *all, const RunData *run)
 {
-    json_t *object = item_json(&all->each[run - all->runs]);
+    json_t *object = item_json(&all->each[run - all->runs], most_points(all));
     json_object_set_new(object, "seed", markup_json(group_seed(run)));
     return object;
 }
@@ -93,7 +100,7 @@ static json_t *seed_json(const Comparison *all, const RunData *run)
 static json_t *group_json(const Comparison *all, const RunGroup *group)
 {
     const size_t runs = arrlenu(group->runs);
-    json_t *object = item_json(group);
+    json_t *object = item_json(group, most_points(all));
     SET_LIST(object, "seeds", runs > 1 ? runs : 0, seed_json(all, group->runs[i]));
     return object;
 }
@@ -356,7 +363,7 @@ static void print_still(FILE *out, const Comparison *all)
 static bool has_many_rows(const Comparison *all)
 {
     for (size_t r = 0; r < all->count; r++)
-        if (arrlenu(all->runs[r].rows) > REPORT_POINTS)
+        if (arrlenu(all->runs[r].rows) > most_points(all))
             return true;
     return false;
 }
@@ -377,9 +384,9 @@ static void print_page(FILE *out, const void *content)
     if (has_many_rows(all))
         fprintf(
             out,
-            "<p class=\"aside\">Curves of more than %d points are thinned, keeping the lowest "
+            "<p class=\"aside\">Curves of more than %zu points are thinned, keeping the lowest "
             "and the highest point of each short interval.</p>\n",
-            REPORT_POINTS);
+            most_points(all));
     fputs("</section>\n", out);
     report_print_settings(out, all);
     report_print_samples(out, all);
