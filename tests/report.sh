@@ -176,6 +176,7 @@ check 'without --watch it does not load itself anew' grep -q '"reload":0' page.h
 "$bin/compare" --html watched.html --watch 1 twelve >watched 2>watched.err &
 watcher=$!
 eventually grep -q '"reload":1}' watched.html 2>err
+cp watched.html reloading.html
 check 'a watched page loads itself anew, also without scripts' \
     grep -q '<noscript><meta http-equiv="refresh" content="1">' watched.html
 check 'compare --watch says what it waits for' \
@@ -237,6 +238,19 @@ else
     used 'twelve runs in a narrow window' 400 twelve/*
     used 'a hundred runs' 1280 hundred/*
     used 'results by a setting' 1280 --by lr rates/*/*
+    cat >>reloading.html <<'END'
+<script>
+const first = document.querySelector('#legend button'), how = performance.getEntriesByType('navigation');
+console.log(how[0].type + ', highlighted: ' + first.getAttribute('aria-pressed'));
+if (how[0].type === 'navigate')
+    first.click();
+</script>
+END
+    timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
+        --virtual-time-budget=2500 --enable-logging=stderr --dump-dom \
+        "file://$work/reloading.html" >out 2>err
+    check 'a watched page keeps highlights when it loads itself anew' \
+        grep -q 'reload, highlighted: true' err
 fi
 
 count_cases
