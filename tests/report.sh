@@ -244,6 +244,8 @@ const first = document.querySelector('#legend button'), how = performance.getEnt
 console.log(how[0].type + ', highlighted: ' + first.getAttribute('aria-pressed'));
 if (how[0].type === 'navigate')
     first.click();
+else
+    clearTimeout(setTimeout(() => {}) - 1); /* once is enough */
 </script>
 END
     timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
