@@ -94,7 +94,7 @@ $(BUILD)/float/src/base/processor.o $(BUILD)/double/src/base/processor.o: \
 
 # Files that become strings in the programs: those of the page of "compare --html", and the Python
 # module of exports. report.html is text_report_html.
-TEXTS = $(patsubst %,eval/compare/page/%,report.html report.css curves.js charts.js controls.js) \
+TEXTS = $(patsubst %,eval/compare/page/%,report.html report.css curves.js charts.js figures.js controls.js) \
         models/exchange/modeling_linnet.py
 $(BUILD)/texts.c: $(TEXTS) src/build.mk
 	@mkdir -p $(@D)

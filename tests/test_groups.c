@@ -743,6 +743,9 @@ TEST(the_markdown_table_escapes_names)
     }
 }
 
+/* The column of the loss in the table of a page. */
+enum { LOSS = 3 };
+
 /* A diverged run is never the best, even if it was for a while, and is named. */
 TEST(a_diverged_run_is_never_the_best)
 {
@@ -770,16 +773,81 @@ TEST(a_diverged_run_is_never_the_best)
     ck_assert_ptr_nonnull(strstr(text, "| B | linear | - | - | diverged | "));
     free(text);
     check_sentence(runs, RUNS, "B (1 seed): diverged\n");
-    Table page = results_for_page(groups, true);
-    ck_assert_str_eq(table_cell(&page, 1, 4)->text, "diverged");
-    ck_assert(table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
+    Comparison all = comparison_make(runs, RUNS, false, NULL);
+    Table page = results_for_page(&all);
+    size_t last = arrlenu(page.rows) - 1; /* of those that have a loss, behind the others */
+    while (!table_cell(&page, last, LOSS)->text)
+        last--;
+    ck_assert_str_eq(table_cell(&page, last, LOSS)->text, "diverged");
+    ck_assert(table_cell(&page, 0, LOSS)->strong && !table_cell(&page, last, LOSS)->strong);
     table_free(&page);
+    comparison_free(&all);
     Chart chart = runchart_make(groups, (double)NAN, &(RunChartAxes){0});
     for (size_t s = 0; s < arrlenu(chart.series); s++)
         ck_assert(chart.series[s].diverged == (strcmp(chart.series[s].name, "linear-1") == 0));
     chart_free(&chart);
     groups_free(groups);
     free_runs(runs);
+}
+
+/* The order of the groups, and how certain it is: Holm's correction for all pairs. */
+TEST(the_verdict_ranks_groups_with_certainty)
+{
+    static const double losses[] = {4.1, 4, 4.001, 5};
+    enum { KINDS = COUNT(losses), SEEDS = 3 };
+    static const char *const kinds[KINDS] = {"softmax", "linear", "gla", "delta"};
+    static const char *const seeds[SEEDS] = {"1", "2", "3"};
+    RunData runs[KINDS * SEEDS];
+    for (size_t i = 0; i < COUNT(runs); i++) {
+        char *name = text_format("%s-%s", kinds[i / SEEDS], seeds[i % SEEDS]);
+        runs[i] = make_run(name, kinds[i / SEEDS], seeds[i % SEEDS]);
+        add_validation(&runs[i], 10, losses[i / SEEDS] + 0.001 * (double)(i % SEEDS));
+        free(name);
+    }
+    Comparison all = comparison_make(runs, COUNT(runs), true, NULL);
+    size_t *order = groups_rank(all.groups);
+    static const size_t wanted[KINDS] = {1, 2, 0, 3};
+    for (size_t i = 0; i < KINDS; i++)
+        ck_assert_uint_eq(order[i], wanted[i]);
+    char *verdict = sentences_verdict(all.groups);
+    ck_assert_ptr_nonnull(
+        strstr(verdict, "so not told apart). Behind linear, in this order: gla (not told "
+                        "apart), softmax (worse), delta (worse). Worse: p of Student's t is "
+                        "below 0.05 after Holm's correction for 6 pairs."));
+    free(verdict);
+    arrfree(order);
+    comparison_free(&all);
+    for (size_t i = 0; i < COUNT(runs); i++)
+        rundata_free(&runs[i]);
+}
+
+/* All curves are of the steps that every seed has. */
+TEST(groups_have_curves_of_training_and_speed)
+{
+    enum { ROWS = 4, SEEDS = 2 };
+    RunData runs[SEEDS] = {make_run("a-1", "softmax", "1"), make_run("a-2", "softmax", "2")};
+    for (size_t r = 0; r < SEEDS; r++)
+        for (size_t i = r; i < ROWS; i++)
+            arrput(runs[r].rows, ((RunLogRow){.step = 10 * i,
+                                              .train_loss = (double)(4 + r),
+                                              .tokens_per_second = 100 * (double)(1 + r)}));
+    RunGroup *groups = groups_make(runs, SEEDS, true);
+    ck_assert_uint_eq(arrlenu(groups), 1);
+    ck_assert_uint_eq(arrlenu(groups[0].points), 0);
+    for (GroupCurve curve = GROUP_TRAINING; curve <= GROUP_SPEED; curve++) {
+        GroupPoint *points = group_curve(&groups[0], curve);
+        const double low = curve == GROUP_SPEED ? 100 : 4,
+                     high = curve == GROUP_SPEED ? 200 : 5;
+        ck_assert_uint_eq(arrlenu(points), ROWS - 1); /* nothing was trained at step 0 */
+        ck_assert_uint_eq(points[0].step, 10);
+        ck_assert_double_eq(points[0].low, low);
+        ck_assert_double_eq(points[0].mean, (low + high) / 2);
+        ck_assert_double_eq(points[0].high, high);
+        arrfree(points);
+    }
+    groups_free(groups);
+    for (size_t r = 0; r < SEEDS; r++)
+        rundata_free(&runs[r]);
 }
 
 /* --- the forest plot --- */
@@ -885,9 +953,14 @@ TEST(runs_with_other_tokens_compare_in_bits_per_byte)
     ck_assert_str_eq(chart.y_label, "validation bits per byte");
     ck_assert_double_eq_tol(chart.series[1].points[0].y, 0.75, 0.01);
     chart_free(&chart);
-    Table page = results_for_page(all.each, true);
-    ck_assert(table_cell(&page, 1, 5)->strong && !table_cell(&page, 0, 5)->strong);
-    ck_assert(!table_cell(&page, 0, 3)->strong && !table_cell(&page, 1, 3)->strong);
+    Table page = results_for_page(&all); /* the best first, each before its runs */
+    ck_assert_str_eq(table_cell(&page, 0, 0)->text, "linear");
+    ck_assert_str_eq(page.rows[0].class, "group");
+    ck_assert_str_eq(page.rows[1].class, "run");
+    ck_assert(table_cell(&page, 0, LOSS + 2)->strong);
+    for (size_t r = 1; r < arrlenu(page.rows); r++)
+        ck_assert(!table_cell(&page, r, LOSS + 2)->strong);
+    ck_assert(!table_cell(&page, 0, LOSS)->strong);
     table_free(&page);
     comparison_free(&all);
     free_runs(runs);

@@ -101,7 +101,7 @@ static char *page_of(const char *name, char *setting, char *value)
     Comparison all = comparison_make(&run, 1, true, NULL);
     Error error;
     size_t size;
-    ck_assert_msg(report_write(path, &all, &error), "%s", error.text);
+    ck_assert_msg(report_write(path, &(Report){.all = &all}, &error), "%s", error.text);
     ck_assert(file_read(path, (size_t)1 << 24, &page, &size, &error));
     ck_assert_uint_eq(strlen(page), size);
     comparison_free(&all);

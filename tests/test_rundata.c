@@ -157,7 +157,8 @@ TEST(the_file_of_a_grid_names_its_runs_and_its_command)
     char **texts;
     ck_assert_ptr_null(gridfile_find(scratch_folder()));
     char *path = scratch_put(GRID_FILE, "{\"command\": [\"train\", \"--seed=1,2\"], \"runs\": "
-                                        "[{\"run\": \"seed1\"}, {\"run\": \"seed2\"}]}");
+                                        "[{\"run\": \"seed1\", \"state\": \"finished\"}, "
+                                        "{\"run\": \"seed2\"}]}");
     char *found = gridfile_find(scratch_folder()), *itself = gridfile_find(path);
     ck_assert_str_eq(found, path);
     ck_assert_str_eq(itself, path);
@@ -165,6 +166,11 @@ TEST(the_file_of_a_grid_names_its_runs_and_its_command)
     ck_assert_uint_eq(arrlenu(texts), 2);
     ck_assert_str_eq(texts[1], "--seed=1,2");
     text_lines_free(texts);
+    GridProgress progress = {0};
+    ck_assert(gridfile_progress(path, &progress, &error));
+    ck_assert_uint_eq(progress.runs, 2);
+    ck_assert_uint_eq(progress.finished, 1);
+    ck_assert_double_nan(progress.seconds_left);
     ck_assert(gridfile_runs(path, &texts, &error));
     ck_assert_uint_eq(arrlenu(texts), 2);
     char *second = scratch_path("seed2");

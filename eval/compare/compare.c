@@ -11,8 +11,10 @@
 #include "src/base/text.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static OPTION_NAMES(colour_name, "auto", "always", "never");
 
@@ -62,8 +64,12 @@ static const Option rows[] = {
     {.name = "title", OPTION_STRING("TEXT", FIELD(title), NULL),
      .help = "title of the chart in --svg"},
     {.name = "html", OPTION_STRING("FILE", FIELD(html), NULL),
-     .help = "also write a page with all curves, settings and samples to this file",
+     .help = "also write a page with all results, curves, settings and samples to this file",
      .also = "report",
+     .common = true},
+    {.name = "watch", OPTION_WHOLE(FIELD(watch), 1, COMPARE_WATCH_MOST, NULL),
+     .help = "write the page of --html anew every N seconds until the grid is finished; the "
+             "page reloads itself as often",
      .common = true},
     {.name = "markdown", OPTION_SWITCH(FIELD(markdown), "no"),
      .help = "print a Markdown table instead",
@@ -97,7 +103,7 @@ static const About about = {
          "row and one curve. Runs on one text with different tokenizers are compared "
          "by bits per byte."},
     .examples = {"runs/softmax runs/linear", "--x seconds --y perplexity runs/*",
-                 "runs/* --html report.html"},
+                 "runs/* --html report.html", "runs/grid --html report.html --watch 30"},
     .environment = {ABOUT_TERMINAL_SIZE, ABOUT_COLOUR, ABOUT_LOCALE},
 };
 
@@ -107,8 +113,8 @@ static bool has_log(const char *folder)
 }
 
 /* The run directories that the command line names, an stb_ds array for text_lines_free: for a
- * grid, those of its runs that have begun. */
-static char **find_folders(const CommandLine *line)
+ * grid, those of its runs that have begun; adds its progress. */
+static char **find_folders(const CommandLine *line, GridProgress *progress)
 {
     char **folders = NULL;
     size_t missing;
@@ -117,7 +123,8 @@ static char **find_folders(const CommandLine *line)
         char *grid = gridfile_find(line->operands[i]);
         if (!grid)
             gridfile_add_run(&folders, line->operands[i]);
-        else if (!gridfile_add_runs(&folders, grid, has_log, &missing, &error))
+        else if (!gridfile_progress(grid, progress, &error) ||
+                 !gridfile_add_runs(&folders, grid, has_log, &missing, &error))
             print_warning("%s", error.text);
         free(grid);
     }
@@ -125,11 +132,11 @@ static char **find_folders(const CommandLine *line)
 }
 
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
- * runs; at least one has to be. */
-static RunData *read_runs(const CommandLine *line)
+ * runs. */
+static RunData *read_runs(const CommandLine *line, GridProgress *progress)
 {
     RunData *runs = NULL;
-    char **folders = find_folders(line);
+    char **folders = find_folders(line, progress);
     for (size_t r = 0; r < arrlenu(folders); r++) {
         RunData run;
         Error error;
@@ -141,8 +148,6 @@ static RunData *read_runs(const CommandLine *line)
         }
     }
     text_lines_free(folders);
-    if (!runs)
-        exit(EXIT_FAILURE);
     groups_sort(runs, arrlenu(runs));
     return runs;
 }
@@ -175,16 +180,56 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"x", without_chart, no_chart},
                  {"y", without_chart, no_chart},
                  {"train", without_chart, no_chart},
-                 {"title", "without --svg", !settings->svg}};
+                 {"title", "without --svg", !settings->svg},
+                 {"watch", "without --html", !settings->html}};
     if (line->operand_count == 0)
         die_usage("no run given; give run directories, such as runs/linear");
     if (forms > 1)
         die_usage("--json, --csv, --csv-log and --markdown: give only one of them");
-    if (settings->by && (settings->html || (data && !settings->markdown)))
-        die_usage("--by prints a table and writes --svg; leave --json, --csv and --html out");
+    if (settings->by && (settings->csv || settings->csv_log))
+        die_usage("--by has no CSV; take --json, or leave --csv out");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && command_line_value(line, rules[i].option))
             die_usage("--%s has no effect %s; leave it out", rules[i].option, rules[i].beside);
+}
+
+/* Reads and shows the runs as they are now; returns how far their grids are. */
+static GridProgress compare(const CommandLine *line, const CompareSettings *settings)
+{
+    GridProgress progress = {0};
+    RunData *runs = read_runs(line, &progress);
+    size_t count = arrlenu(runs);
+    Sweep *sweep = NULL;
+    Error error;
+    if (settings->watch && progress.runs == 0)
+        die_usage("--watch: no grid given; give the directory of one, such as runs/grid");
+    if (!runs && !settings->watch)
+        exit(EXIT_FAILURE);
+    if (runs && settings->by && !(sweep = sweep_make(runs, &count, settings->by, &error)))
+        error_die(&error);
+    if (runs)
+        compare_show(runs, count, sweep, settings, &progress);
+    sweep_free(sweep);
+    for (size_t r = 0; r < arrlenu(runs); r++)
+        rundata_free(&runs[r]);
+    arrfree(runs);
+    return progress;
+}
+
+/* Compares again and again until the grids are finished. */
+static void watch(const CommandLine *line, const CompareSettings *settings)
+{
+    size_t told = SIZE_MAX;
+    for (;;) {
+        const GridProgress progress = compare(line, settings);
+        if (progress.finished >= progress.runs)
+            return;
+        if (progress.finished != told)
+            print_warning("%zu of %zu runs finished; %s is written every %zu s",
+                          progress.finished, progress.runs, settings->html, settings->watch);
+        told = progress.finished;
+        sleep((unsigned)settings->watch);
+    }
 }
 
 int main(int argc, char **argv)
@@ -194,16 +239,10 @@ int main(int argc, char **argv)
     CommandLine line;
     program_read_command_line(&about, &group, argc, argv, &line);
     check_usage(&settings, &line);
-    RunData *runs = read_runs(&line);
-    Error error;
-    size_t count = arrlenu(runs);
-    if (settings.by && !compare_sweep(runs, &count, &settings, &error))
-        error_die(&error);
-    if (count > 0)
-        compare_show(runs, count, &settings);
-    for (size_t r = 0; r < arrlenu(runs); r++)
-        rundata_free(&runs[r]);
-    arrfree(runs);
+    if (settings.watch)
+        watch(&line, &settings);
+    else
+        compare(&line, &settings);
     program_end(&group, &line);
     return EXIT_SUCCESS;
 }

@@ -4,6 +4,7 @@
 #ifndef LINNET_COMPARE_H
 #define LINNET_COMPARE_H
 
+#include "eval/runs/gridfile.h"
 #include "eval/runs/runchart.h"
 #include "eval/runs/rundata.h"
 #include "src/base/json.h"
@@ -21,23 +22,39 @@ typedef struct CompareSettings {
     char *reach;          /* losses, in a list */
     char *control;        /* the group that the others are compared with; NULL: the first */
     char *by;             /* the setting to show results against; NULL: none */
+    size_t watch;         /* seconds between pages of a grid that is not finished; 0: no */
     bool markdown, json, csv, csv_log, group, forest;
 } CompareSettings;
 
-enum { COMPARE_SIZE_MOST = 1000 }; /* columns and rows */
+enum {
+    COMPARE_SIZE_MOST = 1000,  /* columns and rows */
+    COMPARE_WATCH_MOST = 86400 /* seconds */
+};
 
-/* Runs on one corpus are neighbours. */
-void compare_show(RunData *runs, size_t count, const CompareSettings *settings);
+/* The results of runs against a setting, a line for each attention kind and for each value of
+ * other settings that vary: on synthetic tasks that have such a setting the accuracy, else the
+ * best validation loss against the number, with single seeds as points. */
+typedef struct Sweep Sweep;
 
-/* The results of runs against settings->by, a line for each attention kind and for each value
- * of other settings that vary: on synthetic tasks that have such a setting the accuracy, else
- * the best validation loss against the number, with single seeds as points.
- *
- * Prints the table and the chart, and writes settings->svg, if given. Of the numbers each
- * line's best is chosen: moves its runs, to be compared with one another, to the front of the
- * (*count) runs, and sets *count to their number, 0 for tasks. Fails, before anything is
- * printed, if a run does not have this setting. */
-bool compare_sweep(RunData *runs, size_t *count, const CompareSettings *settings, Error *error);
+/* Reads (*count) runs, which it borrows. Of the numbers each line's best is chosen: moves its
+ * runs, to be compared with one another, to the front, and sets *count to their number; runs of
+ * tasks stay. Fails, with NULL, if a run does not have this setting. */
+Sweep *sweep_make(RunData *runs, size_t *count, const char *setting, Error *error);
+void sweep_free(Sweep *sweep);
+bool sweep_is_of_task(const Sweep *sweep);
+
+/* Prints the table, unless it is Markdown the chart, and what was chosen. */
+void sweep_print(const Sweep *sweep, const CompareSettings *settings);
+/* Writes the chart, with this title or the usual one (NULL). */
+bool sweep_write_svg(const Sweep *sweep, const char *path, const char *title, Error *error);
+/* The lines with every result, for other programs and for the page, which numbers the groups
+ * of what is compared. */
+json_t *sweep_json(const Sweep *sweep, const Comparison *all);
+
+/* Shows runs, of which those on one corpus are neighbours, and the sweep that chose them (NULL:
+ * none). Of a watched grid that is not finished it writes the page alone. */
+void compare_show(RunData *runs, size_t count, const Sweep *sweep,
+                  const CompareSettings *settings, const GridProgress *progress);
 
 /* Prints a chart below a blank line, in the size and the colours of the settings; so many other
  * lines are on the screen. */
@@ -49,9 +66,9 @@ void compare_print_chart(Chart *chart, const CompareSettings *settings, size_t l
  * values that are not finite are null; text is escaped as for terminals, so it is UTF-8. */
 json_t *compare_run_json(const RunData *run);
 
-/* One object: the runs, the groups, which refer to runs by index, and the differences between
- * groups of one corpus. */
-void compare_print_json(FILE *stream, const Comparison *all);
+/* One object: the runs, the groups, which refer to runs by index, the differences between
+ * groups of one corpus, and of a sweep (NULL: none) the lines. */
+void compare_print_json(FILE *stream, const Comparison *all, const Sweep *sweep);
 
 /* A line for every run: what it is, its results, its group, and every setting that differs
  * between runs. Or a line for every row of every log. Unknown values are empty. */

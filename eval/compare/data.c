@@ -246,7 +246,7 @@ static void print_lines(FILE *stream, const char *key, json_t *array)
     json_decref(array);
 }
 
-void compare_print_json(FILE *stream, const Comparison *all)
+void compare_print_json(FILE *stream, const Comparison *all, const Sweep *sweep)
 {
     json_t *of_runs = json_array(), *of_groups = json_array(), *differences = json_array();
     for (size_t r = 0; r < all->count; r++) {
@@ -267,6 +267,12 @@ void compare_print_json(FILE *stream, const Comparison *all)
     print_lines(stream, "groups", of_groups);
     fputs(",\n", stream);
     print_lines(stream, "differences", differences);
+    if (sweep) {
+        fputs(",\n\"by\": ", stream);
+        json_t *by = sweep_json(sweep, all);
+        json_dumpf(by, stream, JSON_REAL_PRECISION(9));
+        json_decref(by);
+    }
     fputs("}\n", stream);
 }
 

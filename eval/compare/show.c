@@ -276,23 +276,6 @@ static void note_scores(const RunGroup *one)
                                  "than the others"));
 }
 
-static void note_steps(const RunGroup *group)
-{
-    size_t least = SIZE_MAX, most = 0;
-    for (size_t r = 0; r < arrlenu(group->runs); r++) {
-        const RunLogRow *rows = group->runs[r]->rows;
-        if (isnan(group->runs[r]->best_val_loss))
-            continue; /* it is not in the mean */
-        size_t step = arrlast(rows).step;
-        least = step < least ? step : least;
-        most = step > most ? step : most;
-    }
-    if (least < most)
-        warn_of(group, text_format("its runs have reached different steps, from %zu to %zu; "
-                                   "their mean best loss mixes these",
-                                   least, most));
-}
-
 /* The parameter `by` names the setting whose best values are compared; NULL: none. */
 static void note_differences(const Comparison *all, const char *by)
 {
@@ -307,12 +290,13 @@ static void note_differences(const Comparison *all, const char *by)
         free(sentence);
         free(safe);
     }
-    char *safe = terminal_safe_name(texts, SIZE_MAX, terminal_is_utf8());
-    if (arrlenu(all->sections) > 1)
+    if (arrlenu(all->sections) > 1) {
+        char *safe = terminal_safe_name(texts, SIZE_MAX, terminal_is_utf8());
         print_warning("the runs are on different texts or tokens (%s); each is compared by "
                       "itself",
                       safe);
-    free(safe);
+        free(safe);
+    }
     free(texts);
 }
 
@@ -323,8 +307,11 @@ static void print_notes(const Comparison *all, const char *by)
         note_losses(&all->each[r]);
     for (size_t r = 0; r < all->count; r++)
         note_scores(&all->each[r]);
-    for (size_t g = 0; g < arrlenu(all->groups); g++)
-        note_steps(&all->groups[g]);
+    for (size_t g = 0; g < arrlenu(all->groups); g++) {
+        char *steps = sentences_steps(&all->groups[g]);
+        if (steps)
+            warn_of(&all->groups[g], steps);
+    }
 }
 
 static void check_control(const Comparison *all, const char *control)
@@ -339,38 +326,78 @@ static void check_control(const Comparison *all, const char *control)
               control, safe);
 }
 
-void compare_show(RunData *runs, size_t count, const CompareSettings *settings)
+/* Writes the page; it tells how far the grids are. */
+static void write_page(const Comparison *all, const Sweep *sweep,
+                       const CompareSettings *settings, const GridProgress *progress)
 {
-    ResultsReach *reach = read_reach(settings->reach);
-    Comparison all = comparison_make(runs, count, settings->group, settings->control);
     Error error;
-    check_control(&all, settings->control);
-    fputs(settings->by ? "\n" : "", stdout); /* what is compared was chosen, see above */
+    json_t *by = sweep ? sweep_json(sweep, all) : NULL;
+    const Report report = {all, by, *progress, settings->watch};
+    if (!report_write(settings->html, &report, &error))
+        die("%s", error.text);
+    json_decref(by);
+}
+
+/* The results by a setting, before the comparison of what was chosen. */
+static void show_sweep(const Sweep *sweep, const CompareSettings *settings)
+{
+    Error error;
+    if (!settings->json)
+        sweep_print(sweep, settings);
+    fflush(stdout);
+    if (settings->svg && !sweep_write_svg(sweep, settings->svg, settings->title, &error))
+        die("%s", error.text);
+    if (!settings->json && !sweep_is_of_task(sweep))
+        putchar('\n');
+}
+
+/* Prints all tables, charts and sentences, or data; writes the picture. */
+static void show_all(const Comparison *all, const Sweep *sweep, const ResultsReach *reach,
+                     const CompareSettings *settings)
+{
     const bool rows = settings->json || settings->csv || settings->csv_log;
+    if (sweep)
+        show_sweep(sweep, settings);
     if (settings->json)
-        compare_print_json(stdout, &all);
+        compare_print_json(stdout, all, sweep);
     else if (rows)
-        (settings->csv ? compare_print_csv : compare_print_csv_log)(stdout, &all);
-    for (size_t s = 0; s < arrlenu(all.sections) && !rows; s++) {
-        bool several = arrlenu(all.sections) > 1;
+        (settings->csv ? compare_print_csv : compare_print_csv_log)(stdout, all);
+    for (size_t s = 0; s < arrlenu(all->sections) && !rows; s++) {
+        bool several = arrlenu(all->sections) > 1;
+        if (sweep && sweep_is_of_task(sweep))
+            break; /* every value has a text of its own */
         fputs(s ? "\n" : "", stdout);
         if (settings->markdown)
-            print_markdown(&all.sections[s], several);
+            print_markdown(&all->sections[s], several);
         else
-            print_section(&all.sections[s], several, reach, settings);
+            print_section(&all->sections[s], several, reach, settings);
     }
     fflush(stdout);
-    if (settings->svg && !settings->by)
-        write_svg(&all, settings);
+    if (settings->svg && !sweep)
+        write_svg(all, settings);
     /* A chart that was asked for is drawn all the same. */
-    bool drawn = !settings->by && (settings->svg || !(rows || settings->markdown));
-    for (size_t s = 0; drawn && s < arrlenu(all.sections); s++)
-        if (runchart_mixes_tokens(all.sections[s].groups, &settings->axes))
+    bool drawn = !sweep && (settings->svg || !(rows || settings->markdown));
+    for (size_t s = 0; drawn && s < arrlenu(all->sections); s++)
+        if (runchart_mixes_tokens(all->sections[s].groups, &settings->axes))
             print_warning("the chart shows losses per token of different tokenizers, which do "
                           "not compare; take --y bits-per-byte");
-    if (settings->html && !report_write(settings->html, &all, &error))
-        die("%s", error.text);
-    print_notes(&all, settings->by);
+}
+
+void compare_show(RunData *runs, size_t count, const Sweep *sweep,
+                  const CompareSettings *settings, const GridProgress *progress)
+{
+    const bool of_task = sweep && sweep_is_of_task(sweep),
+               waits = settings->watch && progress->finished < progress->runs;
+    ResultsReach *reach = read_reach(settings->reach);
+    Comparison all = comparison_make(runs, count, settings->group, settings->control);
+    if (count > 0 && !of_task)
+        check_control(&all, settings->control);
+    if (!waits)
+        show_all(&all, sweep, reach, settings);
+    if (settings->html)
+        write_page(&all, sweep, settings, progress);
+    if (!waits && !of_task)
+        print_notes(&all, settings->by);
     comparison_free(&all);
     arrfree(reach);
 }

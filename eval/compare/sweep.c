@@ -5,6 +5,7 @@
 #include "data/corpora/tasks.h"
 #include "eval/runs/results.h"
 #include "eval/runs/sentences.h"
+#include "eval/show/markup.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
 #include "src/base/text.h"
@@ -15,15 +16,14 @@
 
 /* The runs of one attention kind, and of one value of each other setting that a grid varies. */
 typedef struct Line {
-    const RunData *first;
     char *name;        /* of a task with the bytes of its state at the largest value */
     ChartPoint *seeds; /* an stb_ds array, by value, a point for each run */
     size_t *runs;      /* (seeds) an stb_ds array: their indexes */
     ChartPoint *means; /* an stb_ds array, a point for each value; NaN if a run diverged */
-    size_t best;       /* index in means; their number: none */
+    size_t best;       /* index in means of the lowest loss; their number: none */
 } Line;
 
-typedef struct Sweep {
+struct Sweep {
     const RunData *runs; /* (count) */
     size_t count;
     const char *setting;
@@ -32,7 +32,7 @@ typedef struct Sweep {
     Line *lines;    /* an stb_ds array */
     double *values; /* an stb_ds array, ascending: all values of the setting */
     const char *y_label;
-} Sweep;
+};
 
 /* --- what is measured, against what --- */
 
@@ -113,9 +113,10 @@ static void find_factors(Sweep *sweep)
 
 static bool belongs_to(const Sweep *sweep, const Line *line, const RunData *run)
 {
-    bool belongs = strcmp(line->first->attn, run->attn) == 0;
+    const RunData *first = &sweep->runs[line->runs[0]];
+    bool belongs = strcmp(first->attn, run->attn) == 0;
     for (size_t i = 0; i < arrlenu(sweep->factors) && belongs; i++)
-        belongs = strcmp(setting_or_none(line->first, sweep->factors[i]),
+        belongs = strcmp(setting_or_none(first, sweep->factors[i]),
                          setting_or_none(run, sweep->factors[i])) == 0;
     return belongs;
 }
@@ -125,7 +126,7 @@ static Line *line_of(Sweep *sweep, const RunData *run)
     for (size_t i = 0; i < arrlenu(sweep->lines); i++)
         if (belongs_to(sweep, &sweep->lines[i], run))
             return &sweep->lines[i];
-    Line line = {.first = run, .name = memory_copy_text(run->attn)};
+    Line line = {.name = memory_copy_text(run->attn)};
     for (size_t i = 0; i < arrlenu(sweep->factors); i++)
         text_append(&line.name, ", %s %s", sweep->factors[i],
                     setting_or_none(run, sweep->factors[i]));
@@ -156,7 +157,7 @@ static void add_run(Sweep *sweep, size_t index, double value)
     sweep->values[place] = value;
 }
 
-/* Computes the means of a line, and chooses the lowest. */
+/* Computes the means of a line, and chooses the lowest loss. */
 static void finish_line(const Sweep *sweep, Line *line)
 {
     for (size_t first = 0, end; first < arrlenu(line->seeds); first = end) {
@@ -167,7 +168,7 @@ static void finish_line(const Sweep *sweep, Line *line)
         arrput(line->means, mean);
     }
     line->best = arrlenu(line->means);
-    for (size_t i = 0; i < arrlenu(line->means); i++)
+    for (size_t i = 0; i < arrlenu(line->means) && !sweep->of_task; i++)
         if (!isnan(line->means[i].y) && (line->best == arrlenu(line->means) ||
                                          line->means[i].y < line->means[line->best].y))
             line->best = i;
@@ -266,24 +267,27 @@ static Chart chart_of(const Sweep *sweep)
     return chart;
 }
 
-/* What was chosen of each line, and what to try where it lies at the edge; for Markdown a list.
- * The caller's. */
+/* What was chosen of a line, and what to try where it lies at the edge. The caller's. */
+static char *choice_text(const Sweep *sweep, const Line *line)
+{
+    const bool one = arrlenu(line->means) == 1;
+    return !is_chosen(line)
+               ? text_format("%s: diverged at every %s", line->name, sweep->setting)
+               : text_format("%s: %s %g has the lowest %s, %.4f%s", line->name, sweep->setting,
+                             line->means[line->best].x, sweep->y_label,
+                             line->means[line->best].y,
+                             one                ? "; it is the only one"
+                             : line->best == 0  ? ", at the edge of the grid: try a smaller one"
+                             : is_at_edge(line) ? ", at the edge of the grid: try a larger one"
+                                                : "");
+}
+
+/* The same of all lines; for Markdown a list. The caller's. */
 static char *words_of(const Sweep *sweep, bool markdown, size_t width)
 {
     char *text = memory_copy_text(markdown ? "\n" : "");
     for (size_t i = 0; i < arrlenu(sweep->lines); i++) {
-        const Line *line = &sweep->lines[i];
-        const bool one = arrlenu(line->means) == 1;
-        char *words = text_format("%s: ", line->name);
-        if (!is_chosen(line))
-            text_append(&words, "diverged at every %s", sweep->setting);
-        else
-            text_append(&words, "%s %g has the lowest %s, %.4f%s", sweep->setting,
-                        line->means[line->best].x, sweep->y_label, line->means[line->best].y,
-                        one                ? "; it is the only one"
-                        : line->best == 0  ? ", at the edge of the grid: try a smaller one"
-                        : is_at_edge(line) ? ", at the edge of the grid: try a larger one"
-                                           : "");
+        char *words = choice_text(sweep, &sweep->lines[i]);
         if (markdown) {
             text_append(&text, "- ");
             table_append_markdown(&text, words);
@@ -296,52 +300,125 @@ static char *words_of(const Sweep *sweep, bool markdown, size_t width)
     return text;
 }
 
-static bool show(const Sweep *sweep, const CompareSettings *settings, Error *error)
+void sweep_print(const Sweep *sweep, const CompareSettings *settings)
 {
     const size_t width = settings->width ? settings->width : terminal_width(STDOUT_FILENO);
     char *words = sweep->of_task ? memory_copy_text("")
                                  : words_of(sweep, settings->markdown, width);
-    Chart chart = chart_of(sweep);
     print_table(sweep, settings, width);
-    if (!settings->markdown)
+    if (!settings->markdown) {
+        Chart chart = chart_of(sweep);
         compare_print_chart(&chart, settings, arrlenu(sweep->lines));
+        chart_free(&chart);
+    }
     fputs(words, stdout);
+    free(words);
+}
+
+/* The caller's. */
+static char *title_of(const Sweep *sweep)
+{
     bool seeds = false;
     for (size_t i = 0; i < arrlenu(sweep->lines); i++)
         seeds |= arrlenu(sweep->lines[i].seeds) > arrlenu(sweep->lines[i].means);
-    char *title = settings->title
-                      ? memory_copy_text(settings->title)
-                      : text_format("%s by %s%s",
-                                    sweep->of_task ? "Accuracy" : "Validation loss",
-                                    sweep->setting, seeds ? ": means and single seeds" : "");
-    bool good = !settings->svg || svg_write(settings->svg, &chart, title, error);
-    free(title);
-    free(words);
+    return text_format("%s by %s%s", sweep->of_task ? "Accuracy" : "Validation loss",
+                       sweep->setting, seeds ? ": means and single seeds" : "");
+}
+
+bool sweep_write_svg(const Sweep *sweep, const char *path, const char *title, Error *error)
+{
+    Chart chart = chart_of(sweep);
+    char *usual = title_of(sweep);
+    bool good = svg_write(path, &chart, title ? title : usual, error);
+    free(usual);
     chart_free(&chart);
     return good;
+}
+
+/* --- for other programs and for the page --- */
+
+/* The runs of a line at a value, from seed i on, which it moves past them. */
+static json_t *seeds_json(const Sweep *sweep, const Line *line, size_t *i)
+{
+    json_t *seeds = json_array();
+    for (const double value = line->seeds[*i].x;
+         *i < arrlenu(line->seeds) && line->seeds[*i].x == value; ++*i) {
+        const RunData *run = &sweep->runs[line->runs[*i]];
+        json_array_append_new(seeds, json_pack("{so so so}", "run", markup_json(run->path),
+                                               "seed", markup_json(group_seed(run)), "result",
+                                               json_figure(line->seeds[*i].y)));
+    }
+    return seeds;
+}
+
+/* The number of the group that the chosen runs of a line form, or null. */
+static json_t *group_of(const Sweep *sweep, const Line *line, const Comparison *all)
+{
+    for (size_t g = 0; g < arrlenu(all->groups) && is_chosen(line); g++)
+        for (size_t i = 0; i < arrlenu(line->runs); i++)
+            if (line->seeds[i].x == line->means[line->best].x &&
+                all->groups[g].runs[0] == &sweep->runs[line->runs[i]])
+                return json_count(g);
+    return json_null();
+}
+
+static json_t *line_json(const Sweep *sweep, const Line *line, const Comparison *all)
+{
+    json_t *points = json_array();
+    char *words = sweep->of_task ? NULL : choice_text(sweep, line);
+    for (size_t i = 0, seed = 0; i < arrlenu(line->means); i++)
+        json_array_append_new(points,
+                              json_pack("{so so so}", "value", json_figure(line->means[i].x),
+                                        "mean", json_figure(line->means[i].y), "seeds",
+                                        seeds_json(sweep, line, &seed)));
+    json_t *object = json_pack(
+        "{so so so so sb so so}", "name", markup_json(line->name), "kind",
+        markup_json(sweep->runs[line->runs[0]].attn), "group", group_of(sweep, line, all),
+        "best", is_chosen(line) ? json_figure(line->means[line->best].x) : json_null(),
+        "at_edge", is_chosen(line) && is_at_edge(line), "verdict", markup_json(words), "points",
+        points);
+    free(words);
+    return object;
+}
+
+json_t *sweep_json(const Sweep *sweep, const Comparison *all)
+{
+    char *title = title_of(sweep);
+    json_t *lines = json_array();
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        json_array_append_new(lines, line_json(sweep, &sweep->lines[i], all));
+    json_t *object = json_pack("{so so ss so}", "setting", markup_json(sweep->setting), "title",
+                               markup_json(title), "measure", sweep->y_label, "lines", lines);
+    free(title);
+    return object;
 }
 
 /* --- the whole --- */
 
 /* Moves the runs that were chosen before the others; returns how many they are. */
-static size_t move_chosen(RunData *runs, const Sweep *sweep)
+static size_t move_chosen(RunData *runs, Sweep *sweep)
 {
-    RunData *others = NULL;
     bool *chosen = memory_new(sweep->count, sizeof *chosen, "the chosen runs");
-    size_t count = 0;
+    size_t *places = memory_new(sweep->count, sizeof *places, "the chosen runs"), count = 0;
+    RunData *moved = NULL;
     for (size_t i = 0; i < arrlenu(sweep->lines); i++) {
         const Line *line = &sweep->lines[i];
         for (size_t r = 0; r < arrlenu(line->runs) && is_chosen(line); r++)
             chosen[line->runs[r]] = line->seeds[r].x == line->means[line->best].x;
     }
-    for (size_t r = 0; r < sweep->count; r++)
-        if (chosen[r])
-            runs[count++] = runs[r];
-        else
-            arrput(others, runs[r]);
-    for (size_t r = 0; r < arrlenu(others); r++)
-        runs[count + r] = others[r];
-    arrfree(others);
+    for (int others = 0; others < 2; others++)
+        for (size_t r = 0; r < sweep->count; r++)
+            if (chosen[r] != others) {
+                places[r] = arrlenu(moved);
+                arrput(moved, runs[r]);
+                count += chosen[r];
+            }
+    memcpy(runs, moved, sweep->count * sizeof *runs);
+    for (size_t i = 0; i < arrlenu(sweep->lines); i++)
+        for (size_t r = 0; r < arrlenu(sweep->lines[i].runs); r++)
+            sweep->lines[i].runs[r] = places[sweep->lines[i].runs[r]];
+    arrfree(moved);
+    free(places);
     free(chosen);
     return count;
 }
@@ -373,20 +450,36 @@ static bool read_sweep(Sweep *sweep, Error *error)
     return true;
 }
 
-bool compare_sweep(RunData *runs, size_t *count, const CompareSettings *settings, Error *error)
+Sweep *sweep_make(RunData *runs, size_t *count, const char *setting, Error *error)
 {
-    Sweep sweep = {.runs = runs, .count = *count, .setting = settings->by};
-    bool good = read_sweep(&sweep, error) && show(&sweep, settings, error);
-    if (good)
-        *count = sweep.of_task ? 0 : move_chosen(runs, &sweep);
-    for (size_t i = 0; i < arrlenu(sweep.lines); i++) {
-        free(sweep.lines[i].name);
-        arrfree(sweep.lines[i].seeds);
-        arrfree(sweep.lines[i].runs);
-        arrfree(sweep.lines[i].means);
+    Sweep *sweep = memory_new(1, sizeof *sweep, "the results by a setting");
+    *sweep = (Sweep){.runs = runs, .count = *count, .setting = setting};
+    if (!read_sweep(sweep, error)) {
+        sweep_free(sweep);
+        return NULL;
     }
-    arrfree(sweep.lines);
-    arrfree(sweep.factors);
-    arrfree(sweep.values);
-    return good;
+    if (!sweep->of_task)
+        *count = move_chosen(runs, sweep);
+    return sweep;
+}
+
+bool sweep_is_of_task(const Sweep *sweep)
+{
+    return sweep->of_task;
+}
+
+void sweep_free(Sweep *sweep)
+{
+    for (size_t i = 0; sweep && i < arrlenu(sweep->lines); i++) {
+        free(sweep->lines[i].name);
+        arrfree(sweep->lines[i].seeds);
+        arrfree(sweep->lines[i].runs);
+        arrfree(sweep->lines[i].means);
+    }
+    if (sweep) {
+        arrfree(sweep->lines);
+        arrfree(sweep->factors);
+        arrfree(sweep->values);
+    }
+    free(sweep);
 }

@@ -4,6 +4,7 @@
 #include "src/base/json.h"
 #include "src/base/text.h"
 
+#include <math.h>
 #include <string.h>
 
 char *gridfile_find(const char *path)
@@ -15,20 +16,36 @@ char *gridfile_find(const char *path)
     return file_is_in(path, GRID_FILE) ? file_join(path, GRID_FILE) : NULL;
 }
 
+/* The caller's; NULL, without an error, if the file is not JSON. */
+static bool read_grid(const char *file, json_t **grid, Error *error)
+{
+    enum { MOST = 1 << 26 };
+    char *text;
+    size_t size;
+    json_error_t where;
+    if (!file_read(file, MOST, &text, &size, error))
+        return false;
+    *grid = json_parse(text, size, &where);
+    free(text);
+    return true;
+}
+
+static bool refuse(const char *file, Error *error)
+{
+    return error_set(error, "%s: not the description of a grid, which train writes", file);
+}
+
 /* Reads an array of the file. Its elements are texts or, with a key, objects with a text of
  * this key. */
 static bool read_texts(const char *file, const char *array, const char *key, char ***texts,
                        Error *error)
 {
-    enum { MOST = 1 << 26 };
-    char *text;
-    size_t size, i;
-    json_error_t where;
+    size_t i;
+    json_t *grid;
     const json_t *element;
     *texts = NULL;
-    if (!file_read(file, MOST, &text, &size, error))
+    if (!read_grid(file, &grid, error))
         return false;
-    json_t *grid = json_parse(text, size, &where);
     const json_t *elements = json_object_get(grid, array);
     bool good = json_is_array(elements);
     json_array_foreach(elements, i, element)
@@ -40,12 +57,11 @@ static bool read_texts(const char *file, const char *array, const char *key, cha
             good = false;
     }
     json_decref(grid);
-    free(text);
     if (good)
         return true;
     text_lines_free(*texts);
     *texts = NULL;
-    return error_set(error, "%s: not the description of a grid, which train writes", file);
+    return refuse(file, error);
 }
 
 bool gridfile_runs(const char *file, char ***folders, Error *error)
@@ -94,4 +110,25 @@ bool gridfile_add_runs(char ***runs, const char *file, bool (*has_begun)(const c
 bool gridfile_command(const char *file, char ***words, Error *error)
 {
     return read_texts(file, "command", NULL, words, error);
+}
+
+bool gridfile_progress(const char *file, GridProgress *progress, Error *error)
+{
+    size_t i;
+    json_t *grid;
+    const json_t *run;
+    if (!read_grid(file, &grid, error))
+        return false;
+    const json_t *runs = json_object_get(grid, "runs"),
+                 *left = json_object_get(grid, "seconds_left");
+    const bool good = json_is_array(runs);
+    json_array_foreach(runs, i, run)
+    {
+        const char *state = json_string_value(json_object_get(run, "state"));
+        progress->finished += state && strcmp(state, "finished") == 0;
+        progress->runs++;
+    }
+    progress->seconds_left += json_is_number(left) ? json_number_value(left) : NAN;
+    json_decref(grid);
+    return good || refuse(file, error);
 }

@@ -15,6 +15,8 @@
 
 #include "src/base/error.h"
 
+#include <stddef.h>
+
 #define GRID_FILE "grid.json"
 
 /* The grid file that a path names, which is one or a directory with one; NULL: there is none.
@@ -33,5 +35,14 @@ bool gridfile_add_runs(char ***runs, const char *file, bool (*has_begun)(const c
  * command. */
 bool gridfile_runs(const char *file, char ***folders, Error *error);
 bool gridfile_command(const char *file, char ***words, Error *error);
+
+/* How far a grid is. */
+typedef struct GridProgress {
+    size_t finished, runs;
+    double seconds_left; /* NaN: unknown */
+} GridProgress;
+
+/* Adds that of a grid to the progress. */
+bool gridfile_progress(const char *file, GridProgress *progress, Error *error);
 
 #endif

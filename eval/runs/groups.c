@@ -208,60 +208,73 @@ static void shorten_names(RunGroup *groups)
 
 /* --- curves --- */
 
-/* Moves *i to the first validation at or after the given step, and returns it; NULL if there is
- * none. */
-static const RunLogRow *validation_from(const RunData *run, size_t *i, size_t step)
+static bool is_on_curve(const RunLogRow *row, GroupCurve curve)
+{
+    return curve == GROUP_VALIDATION ? row->has_val_loss
+           : curve == GROUP_TRAINING ? row->step > 0 && !row->matches
+                                     : row->step > 0;
+}
+
+/* Moves *i to the first row of the curve at or after the given step, and returns it; NULL if
+ * there is none. */
+static const RunLogRow *row_from(const RunData *run, GroupCurve curve, size_t *i, size_t step)
 {
     for (; *i < arrlenu(run->rows); ++*i)
-        if (run->rows[*i].has_val_loss && run->rows[*i].step >= step)
+        if (is_on_curve(&run->rows[*i], curve) && run->rows[*i].step >= step)
             return &run->rows[*i];
     return NULL;
 }
 
-static void add_to_point(GroupPoint *point, const RunLogRow *row, double runs)
+static void add_to_point(GroupPoint *point, const RunLogRow *row, GroupCurve curve, double runs)
 {
+    const double value = curve == GROUP_VALIDATION ? row->val_loss
+                         : curve == GROUP_TRAINING ? row->train_loss
+                                                   : row->tokens_per_second;
     point->step = row->step;
     point->epoch += row->epoch / runs;
     point->tokens += (double)row->tokens / runs;
     point->seconds += row->seconds / runs;
-    point->mean += row->val_loss / runs;
-    point->low = fmin(point->low, row->val_loss);
-    point->high = fmax(point->high, row->val_loss);
+    point->mean += value / runs;
+    point->low = fmin(point->low, value);
+    point->high = fmax(point->high, value);
 }
 
 /* Computes the next point at a step that all runs have; advances places[r] in the rows of run r
  * past it. */
-static bool next_point(const RunData **runs, size_t *places, GroupPoint *point)
+static bool next_point(const RunData **runs, GroupCurve curve, size_t *places,
+                       GroupPoint *point)
 {
     size_t count = arrlenu(runs), step = 0;
     *point = (GroupPoint){.low = INFINITY, .high = -INFINITY};
     for (size_t agreeing = 0, r = 0; agreeing < count; r = (r + 1) % count) {
-        const RunLogRow *row = validation_from(runs[r], &places[r], step);
+        const RunLogRow *row = row_from(runs[r], curve, &places[r], step);
         if (!row)
             return false;
         agreeing = row->step == step ? agreeing + 1 : 1;
         step = row->step;
     }
     for (size_t r = 0; r < count; r++)
-        add_to_point(point, &runs[r]->rows[places[r]++], (double)count);
+        add_to_point(point, &runs[r]->rows[places[r]++], curve, (double)count);
     if (!isfinite(point->mean))
         point->mean = point->low = point->high = NAN;
     return true;
 }
 
-static void draw_curve(RunGroup *group)
+GroupPoint *group_curve(const RunGroup *group, GroupCurve curve)
 {
+    GroupPoint *points = NULL;
     const RunData **runs = NULL;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
-        if (validation_from(group->runs[r], &(size_t){0}, 0))
+        if (row_from(group->runs[r], curve, &(size_t){0}, 0))
             arrput(runs, group->runs[r]);
     if (!runs)
-        return;
+        return NULL;
     size_t *places = memory_new(arrlenu(runs), sizeof *places, "the groups of runs");
-    for (GroupPoint point; next_point(runs, places, &point);)
-        arrput(group->points, point);
+    for (GroupPoint point; next_point(runs, curve, places, &point);)
+        arrput(points, point);
     free(places);
     arrfree(runs);
+    return points;
 }
 
 /* --- losses --- */
@@ -302,6 +315,29 @@ GroupLoss groups_measure(const RunGroup *groups)
     return arrlenu(groups) > 0 && groups[0].runs[0]->by_bits ? GROUP_BITS : GROUP_BEST;
 }
 
+/* Whether group a stands after b in the ranking. */
+static bool ranks_after(const RunGroup *a, const RunGroup *b, GroupLoss measure)
+{
+    const double of_a = a->losses[measure].mean, of_b = b->losses[measure].mean;
+    const int place_a = isnan(of_a) ? 2 : group_diverged(a),
+              place_b = isnan(of_b) ? 2 : group_diverged(b);
+    return place_a != place_b ? place_a > place_b : of_a > of_b;
+}
+
+size_t *groups_rank(const RunGroup *groups)
+{
+    const GroupLoss measure = groups_measure(groups);
+    size_t *order = NULL;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        size_t at = g;
+        arrput(order, g);
+        for (; at > 0 && ranks_after(&groups[order[at - 1]], &groups[g], measure); at--)
+            order[at] = order[at - 1];
+        order[at] = g;
+    }
+    return order;
+}
+
 GroupLoss groups_test_of(GroupLoss measure)
 {
     return measure == GROUP_BITS ? GROUP_TEST_BITS : GROUP_TEST;
@@ -321,7 +357,7 @@ RunGroup *groups_make(const RunData *runs, size_t count, bool together)
     name_groups(groups);
     shorten_names(groups);
     for (size_t g = 0; g < arrlenu(groups); g++) {
-        draw_curve(&groups[g]);
+        groups[g].points = group_curve(&groups[g], GROUP_VALIDATION);
         for (GroupLoss loss = 0; loss < GROUP_LOSSES; loss++)
             groups[g].losses[loss] = losses_of(&groups[g], loss);
     }

@@ -16,8 +16,11 @@
 #include "eval/runs/rundata.h"
 #include "eval/runs/student.h"
 
-/* Validation losses at a step that all runs have. If one of them is not finite, the mean and
- * the band are NaN. */
+/* What curves show: validation losses, training losses, tokens per second. */
+typedef enum GroupCurve { GROUP_VALIDATION, GROUP_TRAINING, GROUP_SPEED } GroupCurve;
+
+/* The values of a curve at a step that all runs have. If one of them is not finite, the mean
+ * and the band are NaN. */
 typedef struct GroupPoint {
     size_t step;
     double epoch, tokens, seconds; /* the means */
@@ -49,7 +52,7 @@ typedef struct RunGroup {
      * programs. No two groups have the same; not made safe for terminals. */
     char *name, *whole_name;
     const RunData **runs; /* an array of stb_ds, in the order given; each has another seed */
-    GroupPoint *points;   /* an array of stb_ds; of the runs that have validations at all */
+    GroupPoint *points;   /* the validation curve; an array of stb_ds */
     Sample losses[GROUP_LOSSES];
     GroupDifference differences[GROUP_LOSSES];
 } RunGroup;
@@ -77,6 +80,13 @@ typedef struct Comparison {
  * every run is a group of its own. The first group of each scale is the control. */
 RunGroup *groups_make(const RunData *runs, size_t count, bool together);
 void groups_free(RunGroup *groups);
+
+/* A curve of a group: an array of stb_ds over the runs that have such values at all. */
+GroupPoint *group_curve(const RunGroup *group, GroupCurve curve);
+
+/* The indexes of groups of one scale, an array of stb_ds: those with the lowest mean of the
+ * measure first; those that diverged, then those without a loss, last. */
+size_t *groups_rank(const RunGroup *groups);
 
 /* Makes the group of this name, or with a run of this name or attention kind, the control of
  * its scale: moves it before the others. Returns of how many scales; the others keep theirs. */

@@ -166,6 +166,28 @@ static char *attention(const RunGroup *groups, size_t g, GroupLoss loss)
     return name ? memory_copy_text(name) : NULL;
 }
 
+/* The same; NULL where the group is called so. */
+static char *other_attention(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    char *name = attention(groups, g, loss);
+    if (!name || strcmp(name, groups[g].name) != 0)
+        return name;
+    free(name);
+    return NULL;
+}
+
+/* "4.1234 ± 0.0056": a number and half the width of its interval, if there is one. */
+static char *number_with_reach(double number, double reach, char *(*write)(double number))
+{
+    char *text = write(number);
+    if (reach > 0 && isfinite(reach)) {
+        char *of_reach = write(reach);
+        text_append(&text, " ± %s", of_reach);
+        free(of_reach);
+    }
+    return text;
+}
+
 /* The perplexity of a mean loss, or the bits per byte, and the upper half of its 95 %
  * confidence interval. The lower half of a perplexity's is a little smaller, as the interval is
  * symmetric in losses. */
@@ -176,20 +198,20 @@ static char *certainty(const RunGroup *groups, size_t g, GroupLoss loss)
         return NULL;
     if ((loss == GROUP_BEST || loss == GROUP_BITS) && group_diverged(&groups[g]))
         return memory_copy_text("diverged");
-    double value = losses->mean, reach = student_mean_reach(*losses, GROUP_TAILS);
-    char *(*write)(double) = loss_text;
-    if (loss == GROUP_BEST || loss == GROUP_TEST) {
-        value = exp(losses->mean);
-        reach = exp(losses->mean + reach) - value;
-        write = perplexity_text;
-    }
-    char *text = write(value);
-    if (reach > 0 && isfinite(reach)) {
-        char *of_reach = write(reach);
-        text_append(&text, " ± %s", of_reach);
-        free(of_reach);
-    }
-    return text;
+    const double reach = student_mean_reach(*losses, GROUP_TAILS), value = exp(losses->mean);
+    return loss == GROUP_BEST || loss == GROUP_TEST
+               ? number_with_reach(value, exp(losses->mean + reach) - value, perplexity_text)
+               : number_with_reach(losses->mean, reach, loss_text);
+}
+
+/* The best loss itself, with its interval. */
+static char *certain_loss(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    const Sample *losses = &groups[g].losses[loss];
+    return isnan(losses->mean)
+               ? NULL
+               : number_with_reach(group_diverged(&groups[g]) ? INFINITY : losses->mean,
+                                   student_mean_reach(*losses, GROUP_TAILS), loss_text);
 }
 
 /* The relative difference of perplexity or of bits per byte to the control. */
@@ -222,6 +244,15 @@ static char *change(const RunGroup *groups, size_t g, GroupLoss loss)
                : text_format("%+.2f %%", group_per_cent(from, from->of.mean, loss));
 }
 
+/* On a page: what the others are compared with, or the difference from it and its interval. */
+static char *change_or_control(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    loss = groups_compared_loss(groups);
+    return g == 0 && arrlenu(groups) > 1 && !isnan(groups[0].losses[loss].mean)
+               ? memory_copy_text("control")
+               : against_first(groups, g, loss);
+}
+
 static char *verdict(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     (void)loss;
@@ -244,6 +275,7 @@ typedef struct Column {
     int worth;      /* see TableColumn; only a terminal lacks room */
     size_t most;
     bool left, rare;
+    bool of_groups;            /* nothing for the single runs of a page */
     bool best;                 /* the lowest number */
     bool marked;               /* where the loss is of a part of the validation text */
     const ResultsReach *reach; /* the number is the epoch that reached this loss */
@@ -299,33 +331,35 @@ static const Column of_markdown[] = {
 
 static const Column of_forest[] = {
     {"change", .tell = change, .worth = 12},
+    {"verdict", .tell = verdict, .worth = 8, .left = true, .rare = true},
     {"params", .of = results_parameters, .write = results_amount, .worth = 11},
     {"state, B", .of = state, .write = results_amount, .worth = 9},
     {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount, .worth = 10},
 };
 
 static const Column of_page[] = {
-    {"attention", .tell = attention, .left = true},
-    {"parameters", .of = results_parameters, .write = whole_text},
-    {"best validation loss", SAMPLE(GROUP_BEST, mean), .write = loss_text, .best = true,
+    {"attention", .tell = other_attention, .left = true, .rare = true, .of_groups = true},
+    {"seeds", .of = seeds, .write = count_text, .rare = true},
+    {"best validation loss", SAMPLE(GROUP_BEST, mean), .tell = certain_loss, .loss = GROUP_BEST,
+     .rare = true, .best = true, .marked = true},
+    {"perplexity", .of = best_perplexity, .write = perplexity_text, .rare = true, .best = true,
      .marked = true},
-    {"perplexity", .of = best_perplexity, .write = perplexity_text, .best = true,
-     .marked = true},
-    {"bits per byte", .of = best_bits, .write = loss_text, .loss = GROUP_BITS, .best = true,
-     .marked = true},
-    {"at epoch", MEAN_OF(best_epoch), .write = epoch_text},
-    {"tokens", .of = results_tokens, .write = whole_text},
-    {"test perplexity", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text,
-     .loss = GROUP_TEST,
-     .best = true},
-    {"test bits per byte", SAMPLE(GROUP_TEST_BITS, mean), .write = loss_text,
-     .loss = GROUP_TEST_BITS,
-     .best = true},
-    {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .marked = true},
-    {"final training loss", .of = train_loss, .write = loss_text},
-    {"tokens per second", MEAN_OF(tokens_per_second), .write = whole_text},
-    {"time", MEAN_OF(seconds), .write = time_text},
-    {"memory, MB", .of = peak, .write = whole_text},
+    {"bits per byte", .of = best_bits, .write = loss_text, .loss = GROUP_BITS, .rare = true,
+     .best = true, .marked = true},
+    {"test perplexity", SAMPLE(GROUP_TEST, mean), .tell = certainty, .loss = GROUP_TEST,
+     .rare = true, .best = true},
+    {"test bits per byte", SAMPLE(GROUP_TEST_BITS, mean), .tell = certainty,
+     .loss = GROUP_TEST_BITS, .rare = true, .best = true},
+    {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .rare = true, .marked = true},
+    {"change", .tell = change_or_control, .rare = true, .of_groups = true},
+    {"verdict", .tell = verdict, .left = true, .rare = true, .of_groups = true},
+    {"parameters", .of = results_parameters, .write = whole_text, .rare = true},
+    {"tokens", .of = results_tokens, .write = whole_text, .rare = true},
+    {"tokens/s", MEAN_OF(tokens_per_second), .write = whole_text, .rare = true},
+    {"time", MEAN_OF(seconds), .write = time_text, .rare = true},
+    {"memory, MB", .of = peak, .write = whole_text, .rare = true},
+    {"best at epoch", MEAN_OF(best_epoch), .write = epoch_text, .rare = true},
+    {"final training loss", .of = train_loss, .write = loss_text, .rare = true},
 };
 /* clang-format on */
 
@@ -351,23 +385,33 @@ static char *cell_of(const Column *column, const RunGroup *groups, size_t g)
     return cell;
 }
 
+static void add_columns(Table *table, const char *names, const Column *columns, size_t count)
+{
+    table_add_column(table, (TableColumn){.title = names, .worth = TABLE_ALWAYS});
+    for (size_t i = 0; i < count; i++)
+        table_add_column(table, (TableColumn){.title = columns[i].title,
+                                              .worth = columns[i].worth,
+                                              .most = columns[i].most,
+                                              .left = columns[i].left,
+                                              .rare = columns[i].rare});
+}
+
+static void add_row(Table *table, TableRow row, const Column *columns, size_t count,
+                    const RunGroup *groups, size_t g)
+{
+    row.identity = groups[g].runs[0]->identity;
+    table_add_row(table, row);
+    table_add(table, memory_copy_text(groups[g].name));
+    for (size_t i = 0; i < count; i++)
+        table_add(table, cell_of(&columns[i], groups, g));
+}
+
 static Table make(const RunGroup *groups, const Column *columns, size_t count)
 {
     Table table = {0};
-    table_add_column(&table, (TableColumn){.title = "run", .worth = TABLE_ALWAYS});
-    for (size_t i = 0; i < count; i++)
-        table_add_column(&table, (TableColumn){.title = columns[i].title,
-                                               .worth = columns[i].worth,
-                                               .most = columns[i].most,
-                                               .left = columns[i].left,
-                                               .rare = columns[i].rare});
-    for (size_t g = 0; g < arrlenu(groups); g++) {
-        size_t identity = groups[g].runs[0]->identity;
-        table_add_row(&table, (TableRow){.coloured = true, .identity = identity});
-        table_add(&table, memory_copy_text(groups[g].name));
-        for (size_t i = 0; i < count; i++)
-            table_add(&table, cell_of(&columns[i], groups, g));
-    }
+    add_columns(&table, "run", columns, count);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        add_row(&table, (TableRow){.coloured = true}, columns, count, groups, g);
     return table;
 }
 
@@ -395,26 +439,56 @@ Table results_for_forest(const RunGroup *groups)
     return make(groups, of_forest, COUNT(of_forest));
 }
 
-/* Marks the lowest numbers of a column, among groups that did not diverge. */
-static void mark_lowest(Table *table, const RunGroup *groups, size_t i)
+/* Marks the lowest numbers of a column in the last row, that of group g. */
+static void mark_lowest(Table *table, const RunGroup *groups, size_t g)
 {
-    double lowest = INFINITY;
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (!group_diverged(&groups[g]))
-            lowest = fmin(lowest, number_of(&of_page[i], &groups[g]));
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        table_cell(table, g, 1 + i)->strong = !group_diverged(&groups[g]) &&
-                                              number_of(&of_page[i], &groups[g]) <= lowest;
+    for (size_t i = 0; i < COUNT(of_page); i++) {
+        const Column *column = &of_page[i];
+        double lowest = INFINITY;
+        for (size_t other = 0; other < arrlenu(groups); other++)
+            if (!group_diverged(&groups[other]))
+                lowest = fmin(lowest, number_of(column, &groups[other]));
+        table_cell(table, arrlenu(table->rows) - 1, 1 + i)->strong =
+            column->best && !group_diverged(&groups[g]) && arrlenu(groups) > 1 &&
+            (column->loss != GROUP_BEST || groups_measure(groups) == GROUP_BEST) &&
+            number_of(column, &groups[g]) <= lowest;
+    }
 }
 
-Table results_for_page(const RunGroup *groups, bool mark_best)
+/* Adds the rows of the runs of a group, each of which is one of the groups `each`. */
+static void add_runs(Table *table, const RunGroup *group, const RunGroup *each)
 {
-    Table table = make(groups, of_page, COUNT(of_page));
-    for (size_t i = 0; i < arrlenu(table.columns); i++)
-        table.columns[i].rare = i > 0;
+    Column columns[COUNT(of_page)];
     for (size_t i = 0; i < COUNT(of_page); i++)
-        if (mark_best && of_page[i].best &&
-            (of_page[i].loss != GROUP_BEST || groups_measure(groups) == GROUP_BEST))
-            mark_lowest(&table, groups, i);
+        columns[i] = of_page[i].of_groups ? (Column){0} : of_page[i];
+    for (size_t e = 0; e < arrlenu(each); e++)
+        for (size_t r = 0; r < arrlenu(group->runs); r++)
+            if (each[e].runs[0] == group->runs[r])
+                add_row(table, (TableRow){.class = "run"}, columns, COUNT(columns), each, e);
+}
+
+Table results_for_page(const Comparison *all)
+{
+    Table table = {0};
+    add_columns(&table, "group", of_page, COUNT(of_page));
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        const Section *section = &all->sections[s];
+        size_t *order = groups_rank(section->groups);
+        if (arrlenu(all->sections) > 1) {
+            table_add_row(&table, (TableRow){.heading = true});
+            table_add(&table, memory_copy_text(section->name));
+            for (size_t i = 0; i < COUNT(of_page); i++)
+                table_add(&table, NULL);
+        }
+        for (size_t i = 0; i < arrlenu(order); i++) {
+            const RunGroup *group = &section->groups[order[i]];
+            add_row(&table, (TableRow){.class = "group", .coloured = true}, of_page,
+                    COUNT(of_page), section->groups, order[i]);
+            mark_lowest(&table, section->groups, order[i]);
+            if (arrlenu(group->runs) > 1)
+                add_runs(&table, group, section->each);
+        }
+        arrfree(order);
+    }
     return table;
 }

@@ -14,12 +14,15 @@ typedef struct ResultsReach {
 
 /* The tables of an stb_ds array of groups; table_free frees them. For a terminal, with columns
  * for the losses to reach (also an stb_ds array); for Markdown, with confidence intervals; what
- * stands beside the picture of a forest plot; for a page, with all digits and, if asked for,
- * the best values marked. */
+ * stands beside the picture of a forest plot. */
 Table results_for_terminal(const RunGroup *groups, const ResultsReach *reach);
 Table results_for_markdown(const RunGroup *groups);
 Table results_for_forest(const RunGroup *groups);
-Table results_for_page(const RunGroup *groups, bool mark_best);
+
+/* The table of a page, in all digits: under a heading for each of several corpora the groups,
+ * those with the lowest loss first, with the best values marked; under a group of several runs
+ * a row for each of them. The classes of rows are "group" and "run". */
+Table results_for_page(const Comparison *all);
 
 /* The tokens that the runs of a group have seen, their mean; and its parameters. NaN: unknown.
  */

@@ -265,6 +265,14 @@ static char *heading_of(const char *idea)
                 : memory_copy_text("Mixed or other kinds");
 }
 
+size_t runchart_idea(const RunData *run, char **heading)
+{
+    const char *idea;
+    const size_t number = idea_of(run, &idea);
+    *heading = heading_of(idea);
+    return number;
+}
+
 Forest runchart_forest(const RunGroup *groups)
 {
     const GroupLoss loss = groups_compared_loss(groups);
@@ -299,6 +307,14 @@ Forest runchart_forest(const RunGroup *groups)
         text_append(&forest.note, " Without a line: fewer than two seeds.");
     arrfree(sorted);
     return forest;
+}
+
+bool runchart_has_forest(const RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        if (!isnan(groups[g].differences[groups_compared_loss(groups)].of.mean))
+            return true;
+    return false;
 }
 
 /* --- thinning --- */

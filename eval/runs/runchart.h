@@ -28,6 +28,11 @@ Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *
  * the idea of the attention kind, in the order of `--attn help`, and sorted by the estimate.
  * Dots of groups that Holm's correction tells apart are filled. forest_free frees it. */
 Forest runchart_forest(const RunGroup *groups);
+/* Whether it shows any difference. */
+bool runchart_has_forest(const RunGroup *groups);
+/* The number of the idea of a run's attention kind, in the order of `--attn help`, and the
+ * first words of the idea, "Linear attention"; the caller's. */
+size_t runchart_idea(const RunData *run, char **heading);
 /* Whether these axes show losses per token of different tokenizers, which do not compare. */
 bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes);
 /* "Validation loss on ptb.txt: softmax and linear"; the caller's. */

@@ -157,26 +157,27 @@ void sentences_differences(char **text, const RunGroup *groups, size_t width)
     append_paragraph(text, groups, width, groups_test_of(groups_measure(groups)));
 }
 
-/* The index of the group with the lowest mean loss, besides the one given and those that
- * diverged; the number of groups if there is none. */
-static size_t find_best(const RunGroup *groups, size_t besides)
+/* p of the differences between every two of `count` ranked groups, by Holm's correction for all
+ * pairs, since the losses that are tested chose the ranking. That of places i < j is at
+ * [j (j - 1) / 2 + i]; NaN: a group has one seed. The caller's. */
+static double *pair_tails(const RunGroup *groups, const size_t *order, size_t count,
+                          GroupLoss measure)
 {
-    size_t best = arrlenu(groups);
-    GroupLoss measure = groups_measure(groups);
-    double lowest = INFINITY;
-    for (size_t g = 0; g < arrlenu(groups); g++) {
-        double mean = groups[g].losses[measure].mean;
-        if (g != besides && !group_diverged(&groups[g]) && mean < lowest) {
-            best = g;
-            lowest = mean;
-        }
-    }
-    return best;
+    const Pool pool = groups[0].differences[measure].pool;
+    const size_t pairs = count * (count - 1) / 2;
+    double *p = memory_new(pairs, sizeof *p, "the ranking");
+    for (size_t j = 1, at = 0; j < count; j++)
+        for (size_t i = 0; i < j; i++, at++)
+            p[at] = student_difference(groups[order[i]].losses[measure],
+                                       groups[order[j]].losses[measure], pool, GROUP_TAILS)
+                        .p;
+    student_holm(p, pairs);
+    return p;
 }
 
 /* Appends how far the second best group is behind the best. */
 static void append_lead(char **text, const RunGroup *best, const RunGroup *second,
-                        GroupLoss measure)
+                        GroupLoss measure, double p)
 {
     const Difference of = student_difference(best->losses[measure], second->losses[measure],
                                              best->differences[measure].pool, GROUP_TAILS);
@@ -195,36 +196,76 @@ static void append_lead(char **text, const RunGroup *best, const RunGroup *secon
                         : "All seeds of a model have the same loss");
     else
         text_append(text, " (95 %% confidence interval %.4f to %.4f%s).", of.low, of.high,
-                    of.low > 0 ? "" : ", so not told apart");
+                    p < GROUP_TAILS ? "" : ", so not told apart");
+}
+
+/* Appends the other ranked groups in their order, each with how surely it is behind the best.
+ */
+static void append_ranking(char **text, const RunGroup *groups, const size_t *order,
+                           size_t count, const double *p)
+{
+    enum { MOST_NAMES = 7 };
+    size_t compared = 0, worse = 0;
+    text_append(text, " Behind %s, in this order: ", groups[order[0]].name);
+    for (size_t j = 1; j < count; j++) {
+        const double tails = p[j * (j - 1) / 2];
+        if (j <= MOST_NAMES)
+            text_append(text, "%s%s%s", j > 1 ? ", " : "", groups[order[j]].name,
+                        isnan(tails)          ? ""
+                        : tails < GROUP_TAILS ? " (worse)"
+                                              : " (not told apart)");
+        else
+            worse += tails < GROUP_TAILS ? 1 : 0;
+    }
+    for (size_t i = 0; i < count * (count - 1) / 2; i++)
+        compared += isnan(p[i]) ? 0 : 1;
+    if (count > 1 + MOST_NAMES)
+        text_append(text, compared ? " and %zu more (%zu worse)" : " and %zu more",
+                    count - 1 - MOST_NAMES, worse);
+    text_append(text, ".");
+    if (compared > 0)
+        text_append(text,
+                    " Worse: p of Student's t is below %g after Holm's correction for %zu "
+                    "pair%s.",
+                    GROUP_TAILS, compared, text_plural(compared));
 }
 
 char *sentences_verdict(const RunGroup *groups)
 {
-    const size_t none = arrlenu(groups), first = find_best(groups, none),
-                 second = find_best(groups, first);
     const GroupLoss measure = groups_measure(groups);
+    size_t *order = groups_rank(groups), count = 0;
     char *text = NULL;
-    if (first != none && measure == GROUP_BITS) {
-        double unknown = groups[first].runs[0]->unknown;
+    while (count < arrlenu(order) && !group_diverged(&groups[order[count]]) &&
+           !isnan(groups[order[count]].losses[measure].mean))
+        count++;
+    const RunGroup *best = &groups[order[0]];
+    if (count > 0 && measure == GROUP_BITS) {
+        double unknown = best->runs[0]->unknown;
         text_append(&text, "%s has the fewest bits per byte of the validation text",
-                    groups[first].name);
+                    best->name);
         if (unknown > 0)
             text_append(&text,
                         " (with %.1f %% of its tokens unknown, which makes them look fewer)",
                         100 * unknown);
-        text_append(&text, ": %.4f", groups[first].losses[GROUP_BITS].mean);
-    } else if (first != none) {
-        double loss = groups[first].losses[GROUP_BEST].mean;
+        text_append(&text, ": %.4f", best->losses[GROUP_BITS].mean);
+    } else if (count > 0) {
+        double loss = best->losses[GROUP_BEST].mean;
         text_append(&text, "%s has the lowest validation loss: %.4f (perplexity %s)",
-                    groups[first].name, loss, text_perplexity(exp(loss)).text);
+                    best->name, loss, text_perplexity(exp(loss)).text);
     }
-    if (second != none)
-        append_lead(&text, &groups[first], &groups[second], measure);
-    else if (first != none)
+    if (count > 1) {
+        double *p = pair_tails(groups, order, count, measure);
+        append_lead(&text, best, &groups[order[1]], measure, p[0]);
+        if (count > 2)
+            append_ranking(&text, groups, order, count, p);
+        free(p);
+    } else if (count > 0) {
         text_append(&text, ".");
+    }
     for (size_t g = 0; g < arrlenu(groups); g++)
         if (group_diverged(&groups[g]))
             text_append(&text, "%s%s diverged.", text ? " " : "", groups[g].name);
+    arrfree(order);
     return text;
 }
 

@@ -18,14 +18,19 @@ void sentences_print(char *sentence);
 void sentences_differences(char **text, const RunGroup *groups, size_t width);
 
 /* Sentences that name the best group, how far the second best is behind, with the 95 %
- * confidence interval if the seeds allow one, and the groups that diverged, which are neither;
- * NULL if there is nothing to say. The caller's. */
+ * confidence interval if the seeds allow one, the order of the others and how sure it is, and
+ * the groups that diverged, which are in no order; NULL if there is nothing to say. The
+ * caller's. */
 char *sentences_verdict(const RunGroup *groups);
 
 /* In what groups of one text differ so that their losses are of more than the model: tokens
  * seen and parameters, by more than one per cent, tokenizer, recipe, precision, machine;
  * besides this setting (NULL: none). Holds names; the caller's; NULL: in nothing. */
 char *sentences_unequal(const RunGroup *groups, const char *besides);
+
+/* Which steps the runs of a group have reached, if they differ; the caller's; NULL: the same.
+ */
+char *sentences_steps(const RunGroup *group);
 
 /* Sentences about the numbers; NULL: nothing to say. The caller's. Why bits per byte compare
  * these groups, and whom unknown words favour; what the mark ~ means. */

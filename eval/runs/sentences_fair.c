@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 /* What groups may differ in by settings, in the order of the sentence. Texts are compared each
@@ -118,4 +119,21 @@ char *sentences_unequal(const RunGroup *groups, const char *besides)
     free(rates);
     free(text);
     return sentence;
+}
+
+char *sentences_steps(const RunGroup *group)
+{
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const RunLogRow *rows = group->runs[r]->rows;
+        if (isnan(group->runs[r]->best_val_loss))
+            continue; /* it is not in the mean */
+        size_t step = arrlast(rows).step;
+        least = step < least ? step : least;
+        most = step > most ? step : most;
+    }
+    return least < most ? text_format("its runs have reached different steps, from %zu to %zu; "
+                                      "their mean best loss mixes these",
+                                      least, most)
+                        : NULL;
 }

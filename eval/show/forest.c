@@ -127,11 +127,11 @@ void forest_print(FILE *stream, const Forest *forest, size_t width, bool utf8)
 enum {
     LEFT = 290,  /* of the plot */
     RIGHT = 500, /* of the plot */
-    CELL = 78,   /* the width of a column of text at its right */
     GAP = 16,
+    LETTER = 9, /* the width of one in a column of text at its right */
     ROW = 24,
     NAME_COLUMNS = 28,
-    CELL_COLUMNS = 10,
+    CELL_COLUMNS = 14,
     DOT = 5
 };
 
@@ -148,14 +148,41 @@ static void print_text(FILE *out, const char *attributes, double x, double y, co
     fprintf(out, "</text>\n");
 }
 
-/* The texts of a row, or the titles, right-aligned in their columns. */
+/* The width of a column of text with the gap before it; 0: it is rare, and empty. */
+static size_t cell_width(const Forest *forest, size_t column)
+{
+    size_t widest = text_columns(forest->table.columns[column].title);
+    bool shown = !forest->table.columns[column].rare;
+    for (size_t r = 0; r < arrlenu(forest->marks); r++) {
+        const char *text = table_cell(&forest->table, r, column)->text;
+        const size_t width = text ? text_columns(text) : 0;
+        widest = width > widest ? width : widest;
+        shown |= text != NULL;
+    }
+    return shown ? LETTER * (widest < CELL_COLUMNS ? widest : CELL_COLUMNS) + GAP : 0;
+}
+
+static size_t cells_width(const Forest *forest)
+{
+    size_t width = 0;
+    for (size_t c = 1; c < arrlenu(forest->table.columns); c++)
+        width += cell_width(forest, c);
+    return width;
+}
+
+/* The texts of a row, or the titles, in their columns. */
 static void print_cells(FILE *out, const Forest *forest, size_t row, bool titles, double y)
 {
+    double x = RIGHT + GAP;
     for (size_t c = 1; c < arrlenu(forest->table.columns); c++) {
-        const char *text = titles ? forest->table.columns[c].title
-                                  : table_cell(&forest->table, row, c)->text;
-        print_text(out, "text-anchor=\"end\"", RIGHT + GAP + CELL * (double)c, y,
-                   text ? text : "–", CELL_COLUMNS);
+        const TableColumn *column = &forest->table.columns[c];
+        const char *text = titles ? column->title : table_cell(&forest->table, row, c)->text;
+        const size_t width = cell_width(forest, c);
+        x += (double)width;
+        if (width > 0)
+            print_text(out, column->left ? "" : "text-anchor=\"end\"",
+                       column->left ? x - (double)width + GAP : x, y, text ? text : "–",
+                       CELL_COLUMNS);
     }
 }
 
@@ -190,27 +217,19 @@ static void print_axis(FILE *out, const Axis *axis, double top, double foot)
     }
 }
 
-typedef struct Titled {
-    const Forest *forest;
-    const char *title;
-} Titled;
-
-static void print_svg(FILE *out, const void *content)
+void forest_print_svg(FILE *out, const Forest *forest, const char *title)
 {
     enum { TICKS = 4, NOTE_COLUMNS = 80 };
-    const Titled *titled = content;
-    const Forest *forest = titled->forest;
-    const int width = RIGHT + 2 * GAP + CELL * ((int)arrlenu(forest->table.columns) - 1);
+    const int width = RIGHT + 2 * GAP + (int)cells_width(forest);
     const Axis axis = axis_of(forest, TICKS);
     const double text = 5.5; /* from the middle of a line to its baseline */
     char **notes = text_wrap(forest->note, NOTE_COLUMNS);
     size_t lines = arrlenu(forest->marks);
     for (size_t r = 0; r < arrlenu(forest->marks); r++)
         lines += forest->marks[r].heading != NULL;
-    const double head = svg_print_title(NULL, titled->title) + 1.4 * ROW, top = head + 8,
+    const double head = svg_print_title(NULL, title) + 1.4 * ROW, top = head + 8,
                  foot = top + (double)(ROW * lines) + 4;
-    svg_print_head(out, titled->title, width,
-                   (int)foot + PLANE_LINE * (3 + (int)arrlenu(notes)));
+    svg_print_head(out, title, width, (int)foot + PLANE_LINE * (3 + (int)arrlenu(notes)));
     print_cells(out, forest, 0, true, head);
     print_axis(out, &axis, top, foot);
     double y = top - ROW / 2.0 + 2;
@@ -231,7 +250,18 @@ static void print_svg(FILE *out, const void *content)
     fprintf(out, "</svg>\n");
 }
 
+typedef struct Titled {
+    const Forest *forest;
+    const char *title;
+} Titled;
+
+static void print_titled(FILE *out, const void *content)
+{
+    const Titled *titled = content;
+    forest_print_svg(out, titled->forest, titled->title);
+}
+
 bool forest_write_svg(const char *path, const Forest *forest, const char *title, Error *error)
 {
-    return file_replace_printed(path, print_svg, &(Titled){forest, title}, error);
+    return file_replace_printed(path, print_titled, &(Titled){forest, title}, error);
 }

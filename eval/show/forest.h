@@ -24,6 +24,8 @@ void forest_free(Forest *forest);
 
 /* Prints it as a table of this width, with the picture as a column, in UTF-8 or ASCII. */
 void forest_print(FILE *stream, const Forest *forest, size_t width, bool utf8);
+/* Prints it as SVG. */
+void forest_print_svg(FILE *out, const Forest *forest, const char *title);
 /* Writes it to a file as SVG, whole or not at all. */
 bool forest_write_svg(const char *path, const Forest *forest, const char *title, Error *error);
 

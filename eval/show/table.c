@@ -267,8 +267,22 @@ static void print_html_cell(FILE *stream, const Table *table, size_t row, size_t
     fputs(head ? "</th>" : "</td>", stream);
 }
 
+static void print_html_heading(FILE *stream, const Table *table, const bool *shown, size_t row)
+{
+    size_t columns = 0;
+    for (size_t column = 0; column < arrlenu(table->columns); column++)
+        columns += shown[column];
+    fprintf(stream, "<tr class=\"heading\"><th scope=\"rowgroup\" colspan=\"%zu\">", columns);
+    markup_print(stream, text_at(table, row, 0, ""));
+    fputs("</th></tr>", stream);
+}
+
 static void print_html_row(FILE *stream, const Table *table, const bool *shown, size_t row)
 {
+    if (is_heading(table, row)) {
+        print_html_heading(stream, table, shown, row);
+        return;
+    }
     const char *class = row == TITLES ? NULL : table->rows[row].class;
     if (class)
         fprintf(stream, "<tr class=\"%s\">", class);

@@ -32,8 +32,7 @@ typedef struct TableRow {
     const char *class; /* in HTML; NULL: none */
     bool coloured;     /* in HTML: its first cell has a swatch */
     size_t identity;
-    bool heading; /* on a terminal its first cell takes a line of its own, whatever the columns
-                   */
+    bool heading; /* on terminals and in HTML its first cell takes a line of its own */
 } TableRow;
 
 typedef struct Table {

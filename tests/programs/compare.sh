@@ -256,7 +256,11 @@ refused 'compare --by needs runs on tasks' 2 'pairs: softmax has no setting of t
     "$bin/compare" --by pairs softmax
 refused 'compare --by needs a setting of the task' 2 'by length: linear-1' \
     "$bin/compare" --by length linear-1
-refused 'compare --by has no JSON' 2 'leave --json' "$bin/compare" --by pairs --json linear-1
+run "$bin/compare" --by pairs --json --html page.html linear-2 linear-1
+check 'compare --by --json has the accuracies' eval \
+    "is_json && prints '\"by\": {\"setting\": \"pairs\"' && prints '\"value\": 2.0, \"mean\": '"
+check 'the page has the accuracies as well' grep -q '"measure":"accuracy, %"' page.html
+refused 'compare --by has no CSV' 2 'leave --csv' "$bin/compare" --by pairs --csv linear-1
 
 # --- numeric settings ---
 
@@ -287,11 +291,18 @@ check 'compare --by compares the best ones alone' eval \
     prints 'loss against softmax-1e-2'"
 check 'compare --by draws a line for each kind, and seeds' eval \
     "[ \"\$(grep -c '<path class=\"line' by.svg)\" -eq 2 ] && [ \"\$(grep -c '<circle' by.svg)\" -eq 18 ]"
+run "$bin/compare" --by lr --json --html page.html by-linear-* by-softmax-*
+check 'compare --by --json has the chosen rates, and every result' eval "is_json &&
+    prints '\"best\": 0.01[0-9]*, \"at_edge\": false' && prints '\"best\": 0.1[0-9]*, \"at_edge\": true' &&
+    [ \"\$(grep -o '\"result\"' out | wc -l)\" -eq 12 ]"
+check 'compare --by --json compares the best ones alone' \
+    [ "$(grep -c '"kind": "[a-z]*", "learning_rate"' out)" -eq 4 ]
+check 'the page says what was chosen' grep -q '<li>linear: lr 0.1 has the lowest' page.html
 run "$bin/compare" --by lr --markdown by-linear-*
 check 'compare --by --markdown names the best as well' \
     prints '^- linear: lr 0.1 has the lowest validation loss'
 head -n 1 linear/log.csv >by-linear-1e-1-1/log.csv
-run "$bin/compare" --by lr by-linear-1e-1-1
+run "$bin/compare" --by lr --html page.html by-linear-1e-1-1
 check 'compare --by waits for validations' exits 0
 rm -r by-linear-1e-1-1
 for run in by-*; do

@@ -50,26 +50,50 @@ function dotsOf(x, y, curve, most) {
     return dots;
 }
 
-function drawCurve(x, y, curve, mostDots) {
-    const {colour, dash} = curve.item;
+/* Many bands over one another hide what is below. */
+const bandOpacity = curves => Math.max(0.03, 0.2 * Math.min(1, 6 / curves.length));
+
+function drawCurve(x, y, curve, mostDots, opacity) {
+    const {colour, dash, group} = curve.item;
     const line = (values, attributes) => make('path', Object.assign({
         d: pathOf(x, values, curve.x, y), fill: 'none', stroke: colour,
         'stroke-width': 2, 'stroke-linejoin': 'round', 'stroke-linecap': 'round',
         'stroke-dasharray': dash || null},
     attributes));
-    const group = make('g', {'data-curve': curve.item.name});
+    const drawn = make('g', {'data-curve': curve.item.name, 'data-group': groups.indexOf(group)});
     if (curve.low)
-        group.append(make('path', {d: bandOf(x, y, curve), fill: colour, opacity: 0.18}));
+        drawn.append(make('path', {d: bandOf(x, y, curve), fill: colour, class: 'band',
+            'data-opacity': opacity}));
     if (curve.raw)
-        group.append(line(curve.raw, {opacity: 0.25, 'stroke-width': 1,
+        drawn.append(line(curve.raw, {opacity: 0.25, 'stroke-width': 1,
             'stroke-dasharray': null, class: 'raw'}));
-    group.append(line(curve.y, curve.pale ? {'stroke-width': 1.2, opacity: 0.8} : {}));
+    drawn.append(line(curve.y, curve.pale ? {'stroke-width': 1.2, opacity: 0.8} : {}));
     if (curve.measure === 'val')
-        group.append(...dotsOf(x, y, curve, mostDots));
-    return group;
+        drawn.append(...dotsOf(x, y, curve, mostDots));
+    return drawn;
 }
 
-function drawAxes(svg, plane, measure) {
+/* Takes light from the groups that do not stand out, in a picture or on the page, and draws the
+ * curves of the others over theirs. */
+function light(root) {
+    const any = anyChosen() || state.hovered !== null, faint = groups.length > 6 ? 0.07 : 0.13;
+    for (const part of root.querySelectorAll('[data-group]')) {
+        const lit = isLit(groups[part.dataset.group]), isCurve = 'curve' in part.dataset;
+        const band = part.querySelector(':scope > .band');
+        if (band)
+            band.setAttribute('opacity', !any ? band.dataset.opacity : lit ? 0.2 : 0);
+        if (!(part instanceof SVGElement))
+            part.classList.toggle('dim', !lit);
+        else if (lit)
+            part.removeAttribute('opacity');
+        else
+            part.setAttribute('opacity', isCurve ? faint : 0.35);
+        if (isCurve && any && lit)
+            part.parentNode.append(part);
+    }
+}
+
+function drawAxes(svg, plane, label) {
     const {x, y, box} = plane;
     const line = (d, colour) => make('path', {d, stroke: colour, fill: 'none'});
     for (const tick of y.ticks)
@@ -80,7 +104,7 @@ function drawAxes(svg, plane, measure) {
             text(x.place(tick.at), box.bottom + 20, 'middle', 'var(--quiet)', tick.label));
     svg.append(line(`M${box.left} ${box.bottom}H${box.right}`, 'var(--quiet)'),
         text((box.left + box.right) / 2, box.bottom + 40, 'middle', 'var(--quiet)', x.label),
-        text(box.left, box.top - 12, 'start', 'var(--quiet)', yLabel(measure)));
+        text(box.left, box.top - 12, 'start', 'var(--quiet)', label));
 }
 
 function drawFloor(plane, measure, corpus) {
@@ -120,44 +144,59 @@ function drawChart(measure, corpus, width, height, top) {
         'font-family': 'system-ui, sans-serif'});
     svg.append(make('defs', {}, make('clipPath', {id: clip}, make('rect', {x: box.left - 6,
         y: box.top - 6, width: box.right - box.left + 12, height: box.bottom - box.top + 6}))));
-    drawAxes(svg, plane, measure);
+    drawAxes(svg, plane, yLabel(measure));
     svg.append(make('g', {'clip-path': `url(#${clip})`}, drawFloor(plane, measure, corpus),
-        drawStages(plane, curves), ...curves.map(curve => drawCurve(x, y, curve, mostDots))));
+        drawStages(plane, curves), ...curves.map(curve => drawCurve(x, y, curve, mostDots, bandOpacity(curves)))));
     if (curves.length === 0)
         svg.append(text((box.left + box.right) / 2, (box.top + box.bottom) / 2, 'middle',
             'var(--quiet)', 'nothing to show'));
+    light(svg);
     return {svg, plane};
+}
+
+/* --- legends in pictures --- */
+
+/* Entries in as many lines as they need, the first with this baseline; and that of the last. */
+function drawLegendIn(entries, width, left, baseline) {
+    const line = 22;
+    let x = left, y = baseline;
+    const drawn = entries.map(({name, colour, dash, group}) => {
+        const length = 44 + 7.2 * [...name].length;
+        if (x > left && x + length > width)
+            [x, y] = [left, y + line];
+        const entry = make('g', {'data-group': group === null ? null : groups.indexOf(group)},
+            make('path', {d: `M${x} ${y - 4}h22`, stroke: colour, 'stroke-width': 3,
+                'stroke-dasharray': dash || null}),
+            text(x + 28, y, 'start', 'var(--ink)', name));
+        x += length;
+        return entry;
+    });
+    return {drawn, y};
 }
 
 /* --- pictures to take away --- */
 
-/* A picture must not depend on the page: it brings its title, its legend and its colours. */
-function pictureOf(measure, corpus) {
-    const width = 960, line = 22, margin = 60;
-    const listed = (measure === 'val' ? items().filter(isShown) : runsShown())
-        .filter(item => item.corpus === corpus);
-    let x = margin, y = 62;
-    const legend = listed.map(item => {
-        const length = 44 + 7.2 * [...item.name].length;
-        if (x > margin && x + length > width)
-            [x, y] = [margin, y + line];
-        const entry = make('g', {},
-            make('path', {d: `M${x} ${y - 4}h22`, stroke: item.colour, 'stroke-width': 3,
-                'stroke-dasharray': item.dash || null}),
-            text(x + 28, y, 'start', 'var(--ink)', item.name));
-        x += length;
-        return entry;
-    });
-    const top = y + 16, {svg} = drawChart(measure, corpus, width, 440 + top, top);
-    const title = text(margin, 32, 'start', 'var(--ink)', titleOf(measure, corpus));
-    title.setAttribute('font-size', 18);
-    title.setAttribute('font-weight', 600);
-    svg.prepend(make('title', {}, titleOf(measure, corpus)),
-        make('rect', {width: '100%', height: '100%', fill: 'var(--paper)'}), title, ...legend);
+/* A picture must not depend on the page: it brings its title and its colours. */
+function pictureOf(svg, title, left) {
+    const heading = text(left, 32, 'start', 'var(--ink)', title);
+    heading.setAttribute('font-size', 18);
+    heading.setAttribute('font-weight', 600);
+    svg.prepend(make('title', {}, title),
+        make('rect', {width: '100%', height: '100%', fill: 'var(--paper)'}), heading);
+    light(svg);
     const style = getComputedStyle(document.documentElement);
     return new XMLSerializer().serializeToString(svg)
         .replace(/="var\((--[a-z0-9]+)\)"/g,
             (_, name) => `="${style.getPropertyValue(name).trim()}"`);
+}
+
+/* A chart with its legend. */
+function pictureOfChart(measure, corpus) {
+    const width = 960, margin = 60;
+    const legend = drawLegendIn(itemsShown(corpus), width, margin, 62), top = legend.y + 16;
+    const {svg} = drawChart(measure, corpus, width, 440 + top, top);
+    svg.append(...legend.drawn);
+    return pictureOf(svg, titleOf(measure, corpus), margin);
 }
 
 function hand(blob, name) {
@@ -168,9 +207,8 @@ function hand(blob, name) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-function save(measure, corpus, kind) {
-    const source = pictureOf(measure, corpus);
-    const name = titleOf(measure, corpus).toLowerCase().replace(/[ /]+/g, '-') + '.' + kind.toLowerCase();
+function save(source, title, kind) {
+    const name = title.toLowerCase().replace(/[ /]+/g, '-') + '.' + kind.toLowerCase();
     if (kind === 'SVG') {
         hand(new Blob([source], {type: 'image/svg+xml'}), name);
         return;
@@ -183,4 +221,21 @@ function save(measure, corpus, kind) {
         canvas.toBlob(blob => hand(blob, name), 'image/png');
     };
     image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(source);
+}
+
+/* A figure with buttons that save it; `picture` gives what is saved, and its title. */
+function makeFigure(label, picture) {
+    const plot = make('div', {class: 'plot'}), heading = make('h3', {});
+    const actions = make('div', {});
+    for (const kind of ['SVG', 'PNG']) {
+        const button = make('button', {type: 'button', 'aria-label': `Save the ${label} as ${kind}`},
+            kind);
+        button.addEventListener('click', () => {
+            const {source, title} = picture();
+            save(source, title, kind);
+        });
+        actions.append(button);
+    }
+    return {plot, heading, actions,
+        figure: make('figure', {}, make('figcaption', {}, heading, actions), plot)};
 }

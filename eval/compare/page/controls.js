@@ -1,4 +1,4 @@
-/* Third part of the script: the charts on the page answer to pointer, keys and controls. */
+/* Last part of the script: the page answers to pointer, keys and controls. */
 
 /* --- a chart on the page --- */
 
@@ -37,7 +37,8 @@ function readings(plane, x) {
     const reach = Math.abs(plane.x.value(plane.box.left + 12) - plane.x.low);
     const height = ({curve, index}) =>
         Number.isFinite(curve.y[index]) ? curve.y[index] : Infinity;
-    return plane.curves.map(curve => ({curve, index: nearestPoint(curve, x)}))
+    return plane.curves.filter(curve => !anyChosen() || isChosen(curve.item.group))
+        .map(curve => ({curve, index: nearestPoint(curve, x)}))
         .filter(({curve, index}) => {
             const first = curve.x[0], last = curve.x[curve.x.length - 1], at = curve.x[index];
             return x >= first - reach && x <= last + reach &&
@@ -46,23 +47,15 @@ function readings(plane, x) {
 }
 
 const charts = data.corpora.flatMap((_, corpus) => Object.keys(measures).map(measure => {
-    const plot = make('div', {class: 'plot'}), heading = make('h3', {});
-    const {title} = measures[measure];
-    const actions = make('div', {});
-    const chart = {measure, corpus, plot, heading, at: null};
+    const chart = Object.assign({measure, corpus, at: null},
+        makeFigure('chart of ' + measures[measure].title.toLowerCase(), () => ({
+            source: pictureOfChart(measure, corpus), title: titleOf(measure, corpus)})));
     chart.all = make('button', {type: 'button'}, 'Show all');
     chart.all.addEventListener('click', () => {
         zoomTo(null); /* which hides the button */
         chart.svg.focus({preventScroll: true});
     });
-    actions.append(chart.all);
-    for (const kind of ['SVG', 'PNG']) {
-        const button = make('button', {type: 'button',
-            'aria-label': `Save the chart of ${title.toLowerCase()} as ${kind}`}, kind);
-        button.addEventListener('click', () => save(measure, corpus, kind));
-        actions.append(button);
-    }
-    chart.figure = make('figure', {}, make('figcaption', {}, heading, actions), plot);
+    chart.actions.prepend(chart.all);
     $('charts').append(chart.figure);
     return chart;
 }));
@@ -102,6 +95,7 @@ function redrawChart(chart) {
 
 function redraw() {
     charts.forEach(redrawChart);
+    light(document);
 }
 
 /* --- values at the pointer --- */
@@ -115,9 +109,11 @@ function showValues(chart, x, pointerY) {
         return;
     const rows = readings(plane, snapped), place = plane.x.place(snapped);
     chart.at = snapped;
+    const close = 40;
     const away = row => Math.abs(plane.y.place(row.curve.y[row.index]) - pointerY);
     const nearest = pointerY === null ? null : rows.reduce((best, row) =>
         away(row) < (best === null ? Infinity : away(best)) ? row : best, null);
+    hover(nearest && away(nearest) < close ? nearest.curve.item.group : null);
     over.append(make('path', {d: `M${fixed(place)} ${box.top}V${box.bottom}`,
         stroke: 'var(--quiet)', 'stroke-width': 1}));
     for (const {curve, index} of rows)
@@ -142,8 +138,8 @@ function valueTable(chart, rows, nearest) {
     const start = Math.max(0, Math.min(rows.indexOf(nearest) - most / 2, rows.length - most));
     for (const row of rows.slice(start, start + most)) {
         const {curve, index} = row;
-        const spread = curve.low ? make('small', {}, precise('val', curve.low[index]) + ' to ' +
-            precise('val', curve.high[index])) : '';
+        const spread = curve.low ? make('small', {}, precise(chart.measure, curve.low[index]) +
+            ' to ' + precise(chart.measure, curve.high[index])) : '';
         table.append(make('tr', {class: row === nearest ? 'nearest' : null},
             make('td', {}, swatch(curve.item), ' ' + nameOf(curve)),
             make('td', {}, precise(chart.measure, curve.y[index]), spread)));
@@ -155,6 +151,7 @@ function valueTable(chart, rows, nearest) {
 }
 
 function hideValues(chart) {
+    hover(null);
     chart.over.replaceChildren();
     chart.values.hidden = true;
     chart.at = null;
@@ -247,49 +244,134 @@ function press(chart, event) {
     event.preventDefault();
 }
 
-/* --- the legend --- */
+/* --- highlighting, and the legend --- */
 
-function toggle(item) {
-    if (!state.hidden.delete(item))
-        state.hidden.add(item);
+function hover(group) {
+    if (group === state.hovered)
+        return;
+    state.hovered = group;
+    light(document);
 }
 
-function showOnly(item) {
-    const alone = items().every(other => other === item || !isShown(other)) && isShown(item);
-    state.hidden = new Set(alone ? [] : items().filter(other => other !== item));
+function showChoice() {
+    for (const button of $('legend').querySelectorAll('button')) {
+        const group = groups[button.dataset.group];
+        button.setAttribute('aria-pressed', String(state.pinned.has(group)));
+        button.hidden = state.query !== '' && !matches(group) && !state.pinned.has(group);
+    }
+    for (const idea of $('legend').children)
+        idea.hidden = [...idea.querySelectorAll('button')].every(button => button.hidden);
+    $('clear').hidden = !anyChosen();
 }
 
+/* What was chosen has changed. */
+function choose() {
+    showChoice();
+    if (state.alone)
+        redraw();
+    else
+        light(document);
+}
+
+function pin(group) {
+    if (!state.pinned.delete(group))
+        state.pinned.add(group);
+    choose();
+}
+
+/* The groups by idea; a few need no headings. */
 function drawLegend() {
-    $('legend').replaceChildren(...items().map(item => {
-        const button = make('button', {type: 'button', 'aria-pressed': String(isShown(item))},
-            swatch(item), item.name);
-        const act = change => {
-            change(item);
-            [...$('legend').children].forEach((other, i) =>
-                other.setAttribute('aria-pressed', String(isShown(items()[i]))));
-            redraw();
-        };
-        button.addEventListener('click', event => act(event.shiftKey ? showOnly : toggle));
-        button.addEventListener('dblclick', () => act(showOnly));
-        return button;
-    }));
+    const few = 6, byPlace = [...groups].sort((a, b) => a.place - b.place);
+    const ideas = new Map();
+    for (const group of byPlace) {
+        const idea = groups.length > few ? group.idea : '';
+        const listed = ideas.get(idea) || make('div', {class: 'idea'},
+            idea ? make('span', {}, idea) : null);
+        ideas.set(idea, listed);
+        const button = make('button', {type: 'button', 'data-group': groups.indexOf(group)},
+            swatch(state.seeds && group.seeds.length ? {colour: group.colour} : group),
+            group.name);
+        button.addEventListener('click', () => pin(group));
+        listed.append(button);
+    }
+    $('legend').replaceChildren(...ideas.values());
+    $('seeds').replaceChildren(...seedNames.map((seed, i) => make('span', {},
+        swatch({colour: 'var(--quiet)', dash: seedDashes[i % seedDashes.length]}),
+        ' seed ' + seed)));
+    $('seeds').hidden = !state.seeds;
+    showChoice();
+}
+
+/* Rows of tables and of forest plots highlight groups as well. */
+function groupAt(event) {
+    const part = event.target.closest('[data-group]:not(.plot [data-curve])');
+    return part ? groups[part.dataset.group] : null;
+}
+
+document.addEventListener('pointerover', event => {
+    if (!event.target.closest('#charts .plot'))
+        hover(groupAt(event));
+});
+
+/* --- the table of results: runs fold out below their group --- */
+
+function startTable() {
+    const folds = [];
+    let fold = null;
+    for (const row of document.querySelectorAll('.numbers tbody tr')) {
+        const name = row.querySelector('th'), group = row.classList.contains('run')
+            ? groups[fold.row.dataset.group] : groups.find(each => each.name === name.textContent);
+        if (group)
+            row.dataset.group = groups.indexOf(group);
+        if (!row.classList.contains('run')) {
+            fold = {row, runs: []};
+        } else {
+            fold.runs.push(row);
+            if (fold.runs.length === 1)
+                folds.push(fold);
+        }
+    }
+    const turn = ({button, runs}, open) => {
+        button.setAttribute('aria-expanded', String(open));
+        runs.forEach(row => row.hidden = !open);
+    };
+    for (const each of folds) {
+        each.button = make('button', {type: 'button', class: 'fold',
+            'aria-label': 'runs of ' + groups[each.row.dataset.group].name});
+        each.button.addEventListener('click', () =>
+            turn(each, each.button.getAttribute('aria-expanded') === 'false'));
+        each.row.querySelector('th').prepend(each.button);
+        turn(each, false);
+    }
+    const all = $('unfold');
+    all.hidden = folds.length === 0;
+    all.addEventListener('click', () => {
+        const open = folds.some(({button}) => button.getAttribute('aria-expanded') === 'false');
+        folds.forEach(each => turn(each, open));
+    });
 }
 
 /* --- start --- */
 
-controls.addEventListener('submit', event => event.preventDefault());
-controls.addEventListener('input', () => {
-    const field = controls.elements, mean = field.mean.checked;
+function readControls() {
+    const field = controls.elements;
     if (field.x.value !== state.x)
         state.zoom = null;
-    if (mean !== state.mean)
-        state.hidden = new Set();
     Object.assign(state, {x: field.x.value, y: field.y.value,
         log: field.log.checked, smoothing: Number(field.smoothing.value),
-        together: field.together.checked, mean});
+        together: field.together.checked, seeds: field.seeds.checked,
+        alone: field.alone.checked, query: field.search.value.trim().toLowerCase()});
     field.amount.value = state.smoothing.toFixed(2);
     drawLegend();
     redraw();
+}
+
+controls.addEventListener('submit', event => event.preventDefault());
+controls.addEventListener('input', readControls);
+$('clear').addEventListener('click', () => {
+    state.pinned.clear();
+    state.query = $('search').value = '';
+    choose();
 });
 
 $('theme').addEventListener('click', () => {
@@ -298,23 +380,61 @@ $('theme').addEventListener('click', () => {
     root.dataset.theme = dark ? 'light' : 'dark';
 });
 
+/* A page that loads itself anew keeps what was chosen. Some browsers have no storage for
+ * files. */
+function startReload() {
+    const key = 'linnet', names = () => [...controls.elements].filter(field => field.name);
+    const attempt = action => {
+        try {
+            action();
+        } catch (error) {
+            console.info(error.message);
+        }
+    };
+    attempt(() => {
+        const kept = JSON.parse(sessionStorage.getItem(key) || '{}');
+        for (const field of names().filter(field => field.name in (kept.fields || {})))
+            Object.assign(field, kept.fields[field.name]);
+        for (const group of groups.filter(group => (kept.pinned || []).includes(group.name)))
+            state.pinned.add(group);
+        if (kept.theme)
+            document.documentElement.dataset.theme = kept.theme;
+        sessionStorage.removeItem(key);
+    });
+    setTimeout(() => {
+        attempt(() => sessionStorage.setItem(key, JSON.stringify({
+            fields: Object.fromEntries(names().map(field => [field.name, field.type === 'checkbox'
+                ? {checked: field.checked} : {value: field.value}])),
+            pinned: [...state.pinned].map(group => group.name),
+            theme: document.documentElement.dataset.theme})));
+        location.reload();
+    }, 1000 * data.reload);
+}
+
 /* Browsers bring back what was chosen before a reload, and would show it without its effect. */
 controls.reset();
 /* Runs with different tokenizers compare by bits per byte only. */
-if (!data.runs.some(run => run.bits !== null))
+if (!groups.some(group => group.bits !== null))
     controls.elements.y.querySelector('[value=bits]').remove();
 else if (data.corpora.some(corpus => corpus.byBits))
-    controls.elements.y.value = state.y = 'bits';
+    controls.elements.y.value = 'bits';
 $('still').remove();
 for (const id of ['controls', 'legend', 'charts', 'help', 'theme'])
     $(id).hidden = false;
-$('mean').hidden = !groups.some(group => group.runs.length > 1);
-drawLegend();
-redraw();
+$('single').hidden = seedNames.length === 0;
+$('find').hidden = groups.length <= 8;
+$('chosen').hidden = groups.length < 2;
+startTable();
+startFigures();
+if (data.reload > 0)
+    startReload();
+figures.forEach(redrawFigure);
+readControls();
 let width = innerWidth;
 addEventListener('resize', () => {
     if (innerWidth !== width) {
         width = innerWidth;
+        figures.forEach(redrawFigure);
         redraw();
     }
 });

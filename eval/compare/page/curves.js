@@ -2,13 +2,15 @@
  * scales that they make. The Makefile and report.c put the parts into one function. Names come
  * from runs that anyone may have made: they only ever become text nodes.
  *
- * The state is one object; whatever changes it calls redraw, which draws every chart anew. */
+ * Groups, runs that differ in the seed only, are what is drawn: their means and bands, or on
+ * request their seeds. The state is one object; whatever changes it calls redraw, which draws
+ * every chart anew, or light, which highlights groups in what is drawn. */
 const data = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
 const controls = $('controls');
 const state = {
-    x: 'epoch', y: 'loss', log: false, smoothing: 0.6, together: false, mean: false,
-    zoom: null, hidden: new Set(),
+    x: 'epoch', y: 'loss', log: false, smoothing: 0.6, together: false, seeds: false,
+    alone: false, query: '', zoom: null, pinned: new Set(), hovered: null,
 };
 
 /* --- making elements --- */
@@ -30,6 +32,31 @@ function swatch(item) {
         make('path', {d: 'M1 4H25', stroke: item.colour, 'stroke-width': 3,
             'stroke-dasharray': item.dash || null}));
 }
+
+/* --- groups --- */
+
+const {groups} = data;
+const seedDashes = ['', '8 5', '2 5', '12 4 2 4'];
+const seedNames = [...new Set(groups.flatMap(group => group.seeds.map(run => run.seed)))]
+    .sort((a, b) => a - b || (a < b ? -1 : 1));
+
+/* A seed has the colour of its group, and in all groups the same dashes. */
+for (const group of groups) {
+    group.group = group;
+    for (const run of group.seeds)
+        Object.assign(run, {group, colour: group.colour,
+            name: run.seed ? `${group.name}, seed ${run.seed}` : run.name,
+            dash: seedDashes[seedNames.indexOf(run.seed) % seedDashes.length]});
+}
+
+const matches = group => state.query !== '' &&
+    `${group.name} ${group.idea}`.toLowerCase().includes(state.query);
+/* Whether a group was chosen to stand out, for as long as it is. */
+const isChosen = group => state.pinned.has(group) || matches(group);
+const anyChosen = () => state.query !== '' || state.pinned.size > 0;
+const isLit = group => !(anyChosen() || state.hovered) || isChosen(group) ||
+    state.hovered === group;
+const isDrawn = group => !state.alone || !anyChosen() || isChosen(group);
 
 /* --- curves --- */
 
@@ -65,52 +92,33 @@ const measures = {
     speed: {title: 'Speed', isLoss: false},
 };
 
-/* A curve of a run: its x, its y, and where they are smoothed the raw values behind them. */
-function curveOf(run, measure, pale) {
-    const rows = measure === 'val' ? run.at : null;
-    const x = rows ? rows.map(row => run[state.x][row]) : run[state.x];
-    const values = shown(run[measure], measures[measure].isLoss,
-        measure === 'train' ? run.trainBits : run.bits);
-    const curve = {item: run, measure, x: x.map(at => at === null ? NaN : at), y: values, pale};
-    if (measure !== 'val' && state.smoothing > 0) {
-        curve.raw = values;
-        curve.y = smooth(values, state.smoothing);
-    }
-    return curve;
+/* A curve of a group or of a seed: its x, its y, the band around it, or where a single run is
+ * smoothed the raw values behind it. */
+function curveOf(item, measure, pale) {
+    const from = item.curves[measure], {isLoss} = measures[measure];
+    const bits = measure === 'train' ? item.trainBits : item.bits;
+    const smoothed = measure !== 'val' && state.smoothing > 0;
+    const values = name => from[name] && shown(from[name], isLoss, bits);
+    const settle = list => list && smoothed ? smooth(list, state.smoothing) : list;
+    return {item, measure, pale, x: from[state.x].map(at => at === null ? NaN : at),
+        y: settle(values('mean')), low: settle(values('low')), high: settle(values('high')),
+        raw: smoothed && !from.low ? values('mean') : null};
 }
 
-/* The mean of a group of seeds, with the band that they fill. */
-function meanOf(group) {
-    return {item: group, measure: 'val', x: group[state.x],
-        y: shown(group.mean, true, group.bits), low: shown(group.low, true, group.bits),
-        high: shown(group.high, true, group.bits)};
-}
-
-const groups = data.groups || [];
-const items = () => state.mean ? groups : data.runs;
-const isShown = item => !state.hidden.has(item);
-
-function runsShown() {
-    if (!state.mean)
-        return data.runs.filter(isShown);
-    return groups.filter(isShown).flatMap(group => group.runs.map(index =>
-        Object.assign({}, data.runs[index], {colour: group.colour, dash: group.dash})));
-}
+const itemsShown = corpus => groups.filter(group => group.corpus === corpus && isDrawn(group))
+    .flatMap(group => state.seeds && group.seeds.length > 0 ? group.seeds : [group]);
 
 function curvesOf(measure, corpus) {
-    const curves = [];
+    const curves = [], items = itemsShown(corpus);
     if (measure === 'val' && state.together)
-        curves.push(...runsShown().map(run => curveOf(run, 'train', true)));
-    if (measure === 'val' && state.mean)
-        curves.push(...groups.filter(isShown).map(meanOf));
-    else
-        curves.push(...runsShown().map(run => curveOf(run, measure)));
-    return curves.filter(curve => curve.item.corpus === corpus && curve.y.some(Number.isFinite));
+        curves.push(...items.map(item => curveOf(item, 'train', true)));
+    curves.push(...items.map(item => curveOf(item, measure)));
+    return curves.filter(curve => curve.y.some(Number.isFinite));
 }
 
 function floorShown(measure, corpus) {
     const {floor} = data.corpora[corpus];
-    const {bits} = data.runs.find(run => run.corpus === corpus);
+    const {bits} = groups.find(group => group.corpus === corpus);
     const level = measures[measure].isLoss && floor !== null ? shown([floor], true, bits)[0] : NaN;
     return Number.isFinite(level) ? level : null;
 }
@@ -187,7 +195,8 @@ function timeUnit(most) {
 
 /* All charts of a corpus have the same x axis, which starts at 0. */
 function xAxis(corpus, from, to) {
-    const ends = runsShown().filter(run => run.corpus === corpus).map(run => run[state.x][run[state.x].length - 1] || 0);
+    const ends = itemsShown(corpus).flatMap(item => Object.values(item.curves)
+        .map(curve => curve[state.x][curve[state.x].length - 1] || 0));
     const [low, high] = state.zoom || rangeOf([0, ...ends], false);
     const count = Math.max(2, Math.floor((to - from) / 90));
     const scale = scaleOf(low, high, from, to, false, count);

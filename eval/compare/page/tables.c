@@ -2,6 +2,7 @@
  * the page, and those written during training. */
 #include "eval/compare/page/report.h"
 #include "eval/runs/results.h"
+#include "eval/runs/runchart.h"
 #include "eval/runs/sentences.h"
 #include "eval/show/markup.h"
 #include "eval/show/palette.h"
@@ -11,6 +12,7 @@
 #include "src/base/file.h"
 #include "src/base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,13 +59,30 @@ static void print_meaning(FILE *out, const Comparison *all)
     }
 }
 
+/* What the changes are of, and what is compared with what. */
+static void print_changes(FILE *out, const Comparison *all)
+{
+    for (size_t s = 0; s < arrlenu(all->sections); s++) {
+        const RunGroup *groups = all->sections[s].groups;
+        if (!runchart_has_forest(groups))
+            continue;
+        Forest forest = runchart_forest(groups);
+        char *sentence = text_format("%s.", forest.title);
+        forest_free(&forest);
+        print_sentence(out, sentence);
+    }
+}
+
 void report_print_numbers(FILE *out, const Comparison *all)
 {
-    bool comparable = all->count > 1 && arrlenu(all->sections) == 1;
-    Table table = results_for_page(all->each, comparable);
-    fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Numbers</h2>\n", out);
-    print_table(out, &table, "numbers", "Numbers");
-    fputs("<p class=\"aside\">Losses in nats per token; speed: median.", out);
+    Table table = results_for_page(all);
+    fputs("<section aria-labelledby=\"numbers\"><h2 id=\"numbers\">Results</h2>\n", out);
+    print_table(out, &table, "numbers", "Results");
+    fputs("<button type=\"button\" id=\"unfold\" hidden>Show or hide all runs</button>\n", out);
+    fputs("<p class=\"aside\">A row is a group: runs that differ in the seed only. Means over "
+          "seeds; ±: 95 % confidence interval. Losses in nats per token; speed: median.",
+          out);
+    print_changes(out, all);
     print_meaning(out, all);
     fputs("</p></section>\n", out);
 }
@@ -83,7 +102,8 @@ static Setting *all_settings(const Comparison *all)
     for (size_t r = 0; r < all->count; r++)
         for (size_t i = 0; i < arrlenu(all->runs[r].settings); i++) {
             char *name = all->runs[r].settings[i].name;
-            shput(settings, name, comparison_differs(all, name));
+            if (shgeti(settings, name) < 0)
+                shput(settings, name, comparison_differs(all, name));
         }
     return settings;
 }
@@ -104,24 +124,43 @@ static void print_switch(FILE *out, Setting *settings)
                 different, count);
 }
 
+/* The different values of a setting in a group, in the order of its runs. The caller's; NULL:
+ * no run has it. */
+static char *values_of(const RunGroup *group, const char *name)
+{
+    const char **values = NULL;
+    char *text = NULL;
+    for (size_t r = 0; r < arrlenu(group->runs); r++) {
+        const char *value = rundata_setting(group->runs[r], name);
+        size_t known = 0;
+        while (value && known < arrlenu(values) && strcmp(values[known], value) != 0)
+            known++;
+        if (!value || known < arrlenu(values))
+            continue;
+        text_append(&text, "%s%s", text ? ", " : "", value);
+        arrput(values, value);
+    }
+    arrfree(values);
+    return text;
+}
+
 void report_print_settings(FILE *out, const Comparison *all)
 {
     Setting *settings = all_settings(all);
+    const size_t count = arrlenu(all->groups);
     Table table = {0};
     table_add_column(&table, (TableColumn){.title = "setting"});
-    for (size_t r = 0; r < all->count; r++)
-        table_add_column(&table, (TableColumn){.title = all->each[r].name,
+    for (size_t g = 0; g < count; g++)
+        table_add_column(&table, (TableColumn){.title = all->groups[g].name,
                                                .left = true,
                                                .coloured = true,
-                                               .identity = all->runs[r].identity});
+                                               .identity = all->groups[g].runs[0]->identity});
     for (size_t i = 0; i < shlenu(settings); i++) {
         const char *name = settings[i].key;
         table_add_row(&table, (TableRow){.class = settings[i].value ? "differs" : "same"});
         table_add(&table, memory_copy_text(name));
-        for (size_t r = 0; r < all->count; r++) {
-            const char *value = rundata_setting(&all->runs[r], name);
-            table_add(&table, value ? memory_copy_text(value) : NULL);
-        }
+        for (size_t g = 0; g < count; g++)
+            table_add(&table, values_of(&all->groups[g], name));
     }
     fputs("<section aria-labelledby=\"settings\"><h2 id=\"settings\">Settings</h2>\n", out);
     if (all->count > 1)
@@ -205,21 +244,33 @@ static void print_history(FILE *out, const RunData *run)
     free(text);
 }
 
+/* The run of the lowest loss; the first one, if none has a loss. */
+static const RunData *best_run(const RunGroup *group)
+{
+    const RunData *best = group->runs[0];
+    for (size_t r = 1; r < arrlenu(group->runs); r++)
+        if (!(group->runs[r]->best_val_loss >= best->best_val_loss))
+            best = isnan(group->runs[r]->best_val_loss) ? best : group->runs[r];
+    return best;
+}
+
 void report_print_samples(FILE *out, const Comparison *all)
 {
-    fprintf(
-        out,
-        "<section aria-labelledby=\"samples\"><h2 id=\"samples\">Samples</h2>\n"
-        "<p class=\"aside\">The first %d tokens sampled from each run's best checkpoint with "
-        "seed %d.</p>\n<div class=\"samples\">\n",
-        EXCERPT_TOKENS, EXCERPT_SEED);
-    for (size_t r = 0; r < all->count; r++) {
+    fprintf(out,
+            "<section aria-labelledby=\"samples\"><h2 id=\"samples\">Samples</h2>\n"
+            "<p class=\"aside\">The first %d tokens sampled with seed %d from the best "
+            "checkpoint of "
+            "each group's best run.</p>\n<div class=\"samples\">\n",
+            EXCERPT_TOKENS, EXCERPT_SEED);
+    for (size_t g = 0; g < arrlenu(all->groups); g++) {
+        const RunGroup *group = &all->groups[g];
+        const RunData *run = best_run(group);
         fputs("<article><h3>", out);
-        palette_print_swatch(out, all->runs[r].identity);
-        markup_print(out, all->each[r].name);
+        palette_print_swatch(out, group->runs[0]->identity);
+        markup_print(out, group->name);
         fputs("</h3>\n", out);
-        print_excerpt(out, &all->runs[r]);
-        print_history(out, &all->runs[r]);
+        print_excerpt(out, run);
+        print_history(out, run);
         fputs("</article>\n", out);
     }
     fputs("</div></section>\n", out);
