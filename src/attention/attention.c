@@ -87,32 +87,28 @@ real attention_scale(const AttentionHead *head)
     return 1 / (real)sqrt((double)head->width);
 }
 
+/* A place behind a pointer, which may be NULL. */
+#define BEHIND(pointer, reals) ((pointer) ? (pointer) + (reals) : NULL)
+
 AttentionData attention_rows(const AttentionData *data, size_t first, const AttentionHead *head)
 {
     AttentionData rows = *data;
-    size_t in = first * head->stride, out = first * head->out_stride;
+    const size_t in = first * head->stride, out = first * head->out_stride;
+    const size_t gates = first * head->gates_stride, rates = first * head->rates_stride;
     rows.q += in;
     rows.k += in;
     rows.v += in;
     rows.out += out;
-    if (data->bonus)
-        rows.bonus += out;
-    if (data->gates)
-        rows.gates += first * head->gates_stride;
-    if (data->rates)
-        rows.rates += first * head->rates_stride;
-    if (!data->dq)
-        return rows;
-    rows.dq += in;
-    rows.dk += in;
-    rows.dv += in;
-    rows.dout += out;
-    if (data->dbonus)
-        rows.dbonus += out;
-    if (data->dgates)
-        rows.dgates += first * head->gates_stride;
-    if (data->drates)
-        rows.drates += first * head->rates_stride;
+    rows.bonus = BEHIND(rows.bonus, out);
+    rows.gates = BEHIND(rows.gates, gates);
+    rows.rates = BEHIND(rows.rates, rates);
+    rows.dq = BEHIND(rows.dq, in);
+    rows.dk = BEHIND(rows.dk, in);
+    rows.dv = BEHIND(rows.dv, in);
+    rows.dout = BEHIND(rows.dout, out);
+    rows.dbonus = BEHIND(rows.dbonus, out);
+    rows.dgates = BEHIND(rows.dgates, gates);
+    rows.drates = BEHIND(rows.drates, rates);
     return rows;
 }
 
@@ -246,41 +242,32 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     size_t out = row * head->out_stride + head->index * head->value_width;
     size_t gates = row * head->gates_stride + head->index * job->gates_per_head;
     size_t rates = row * head->rates_stride + head->index * job->rates_per_head;
-    AttentionData data = {.q = batch->qkv + q,
-                          .k = batch->qkv + k,
-                          .v = batch->qkv + v,
-                          .out = batch->out + out,
-                          .scratch = batch->scratch + worker * job->per_head.scratch};
-    if (batch->bonus)
-        data.bonus = batch->bonus + out;
-    if (job->gates_per_head)
-        data.gates = batch->gates + gates;
-    if (job->rates_per_head)
-        data.rates = batch->rates + rates;
-    if (job->params_per_head)
-        data.params = batch->params + head->index * job->params_per_head;
-    if (batch->saved)
-        data.saved = batch->saved + tile * job->per_head.saved;
-    if (batch->state)
-        data.state = batch->state + tile * job->per_head.state;
-    if (!batch->dqkv)
-        return data;
-    data.dout = batch->dout + out;
-    if (batch->dbonus)
-        data.dbonus = batch->dbonus + out;
-    data.dq = batch->dqkv + q;
-    data.dk = batch->dqkv + k;
-    data.dv = batch->dqkv + v;
-    if (head->parts->shares_keys) {
+    size_t params = head->index * job->params_per_head;
+    AttentionData data = {
+        .q = batch->qkv + q,
+        .k = batch->qkv + k,
+        .v = batch->qkv + v,
+        .gates = BEHIND(batch->gates, gates),
+        .rates = BEHIND(batch->rates, rates),
+        .params = job->params_per_head ? batch->params + params : NULL,
+        .out = batch->out + out,
+        .bonus = BEHIND(batch->bonus, out),
+        .saved = BEHIND(batch->saved, tile * job->per_head.saved),
+        .scratch = batch->scratch + worker * job->per_head.scratch,
+        .state = BEHIND(batch->state, tile * job->per_head.state),
+        .dout = BEHIND(batch->dout, out),
+        .dbonus = BEHIND(batch->dbonus, out),
+        .dq = BEHIND(batch->dqkv, q),
+        .dk = BEHIND(batch->dqkv, k),
+        .dv = BEHIND(batch->dqkv, v),
+        .dgates = BEHIND(batch->dgates, gates),
+        .drates = BEHIND(batch->drates, rates),
+        .dparams = BEHIND(job->dparams_parts, tile * job->dparams_per_head),
+    };
+    if (data.dq && head->parts->shares_keys) {
         data.dq = dheads_of(job, head, row);
         data.dk = data.dq + head->width;
     }
-    if (job->gates_per_head)
-        data.dgates = batch->dgates + gates;
-    if (job->rates_per_head)
-        data.drates = batch->drates + rates;
-    if (job->dparams_parts)
-        data.dparams = job->dparams_parts + tile * job->dparams_per_head;
     return data;
 }
 
