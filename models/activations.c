@@ -129,13 +129,14 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     a->bonus = reals_or_null(arena, head.parts->has_bonus ? rows * O : 0);
     a->z = reals_or_null(arena, gated ? rows * O : 0);
     const bool whole = head.parts->norms_all_heads && config_norms_heads(config, layer);
+    const bool gates_whole = whole && gated, first = head.parts->gates_first;
+    const bool changes = gated || config->head_gate || config_norms_heads(config, layer) ||
+                         head.parts->has_bonus;
     a->norm_rstd = reals_or_null(arena, whole ? rows : 0);
-    a->between = reals_or_null(arena, whole && gated ? rows * O : 0);
     a->head_factors = reals_or_null(arena, config->head_gate ? rows * H : 0);
-    a->y = gated || config->head_gate || config_norms_heads(config, layer) ||
-                   head.parts->has_bonus
-               ? arena_reals(arena, rows * O)
-               : a->mixed;
+    a->y = changes ? arena_reals(arena, rows * O) : a->mixed;
+    a->gated = gates_whole && first ? arena_reals(arena, rows * O) : a->mixed;
+    a->normed = gates_whole && !first ? arena_reals(arena, rows * O) : a->y;
     a->hidden = arena_reals(arena, mlp_hidden_reals(&pass->mlp));
     a->dqkv_raw = convolves ? a->qkv : pass->grad.dqkv;
     a->dmix = a->mix_gates;
