@@ -49,13 +49,18 @@ const AttentionKind attention_delta = {
     .gates = {.count = decay_gates},
     .encodes_positions = true,
     .form = 1,
-    .changed =
-        "outputs are over the root of the head dimension, without QK-norm or RoPE (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.delta = true},
 };
 
 /* --- gated --- */
+
+/* Comba and DeltaProduct have the layer and the decay of Gated DeltaNet. */
+#define PARTS                                                                       \
+    .convolution = true, .norm = true, .gate = true, .keys = {.parts = 3, .of = 4}, \
+    .values = {.parts = 3, .of = 2}, .keeps_lengths = true
+#define DECAYS \
+    .logarithms = timestep_logarithms, .logarithms_backward = timestep_logarithms_backward
 
 /* Beta starts at one half. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
@@ -71,23 +76,13 @@ const AttentionKind attention_gated_delta = {
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .uses = "negative-eigenvalues",
     .encodes_positions = true,
-    .parts = {.convolution = true,
-              .gate = true,
-              .norm = true,
-              .keys = {.parts = 3, .of = 4},
-              .values = {.parts = 3, .of = 2},
-              .keeps_lengths = true},
+    .parts = {PARTS},
     .gates = {.count = decay_gates, .start = start_gates},
     .param_count = attention_one,
     .start_params = timestep_start_params,
     .form = 1,
-    .changed =
-        "queries and keys are 3/4 as wide as the head dimension, values twice as wide as "
-        "keys, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
-    .engine_options = &(const DecayRule){.delta = true,
-                                         .logarithms = timestep_logarithms,
-                                         .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true, DECAYS},
 };
 
 /* --- comba --- */
@@ -112,25 +107,13 @@ const AttentionKind attention_comba = {
     .help = "Comba: gated-delta with a weaker lookup, and queries corrected by the key",
     .uses = "negative-eigenvalues",
     .encodes_positions = true,
-    .parts = {.convolution = true,
-              .gate = true,
-              .norm = true,
-              .keys = {.parts = 3, .of = 4},
-              .values = {.parts = 3, .of = 2},
-              .keeps_lengths = true,
-              .out_gate = {.form = GATE_SIGMOID}},
+    .parts = {PARTS, .out_gate = {.form = GATE_SIGMOID}},
     .gates = {.count = decay_gates, .start = start_gates},
     .param_count = three_parameters,
     .start_params = start_comba,
     .form = 1,
-    .changed =
-        "the lookup reads the state before its decay, and values are twice as wide as keys "
-        "(since 0.2)",
     .engine = &decay_engine,
-    .engine_options = &(const DecayRule){.delta = true,
-                                         .feedback = true,
-                                         .logarithms = timestep_logarithms,
-                                         .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true, .feedback = true, DECAYS},
 };
 
 /* --- deltaproduct --- */
@@ -197,22 +180,12 @@ const AttentionKind attention_deltaproduct = {
     .cost = "steps D^2",
     .uses = "steps-per-token negative-eigenvalues",
     .encodes_positions = true,
-    .parts = {.convolution = true,
-              .norm = true,
-              .gate = true,
-              .keys = {.parts = 3, .of = 4},
-              .values = {.parts = 3, .of = 2},
-              .keeps_lengths = true},
+    .parts = {PARTS},
     .copies = steps_of,
     .gates = {.count = product_gates, .start = start_product_gates},
     .param_count = attention_one,
     .start_params = timestep_start_params,
     .form = 1,
-    .changed =
-        "keys and values of all steps are projected, and values are twice as wide as keys "
-        "(since 0.2)",
     .engine = &decay_product_engine,
-    .engine_options = &(const DecayRule){.delta = true,
-                                         .logarithms = timestep_logarithms,
-                                         .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true, DECAYS},
 };

@@ -42,7 +42,6 @@ const AttentionKind attention_retention = {
               .keeps_lengths = true,
               .values = {.parts = 2, .of = 1}},
     .form = 1,
-    .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.constant = decay},
 };
@@ -74,7 +73,6 @@ const AttentionKind attention_gated = {
     .parts = {.gate = true, .norm = true, .keeps_lengths = true},
     .gates = {.count = decay_gates},
     .form = 1,
-    .changed = "it has no QK-norm any more (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.logarithms = logarithms,
                                          .logarithms_backward = logarithms_backward},
@@ -119,7 +117,6 @@ const AttentionKind attention_gla = {
     .gates = {.count = attention_one_per_feature, .low = {.rank = sixteen}},
     .encodes_positions = true,
     .form = 1,
-    .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
@@ -198,9 +195,6 @@ const AttentionKind attention_hgrn2 = {
     .param_count = bounds,
     .start_params = start_bounds,
     .form = 1,
-    .changed =
-        "learned lower bounds of the decay, no QK-norm, no SiLU behind the convolution, and "
-        "one norm of all heads (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
 };

@@ -124,7 +124,6 @@ const AttentionKind attention_fox = {
     .encodes_positions = true,
     .gates = {.count = attention_one},
     .form = 1,
-    .changed = "in hybrids its layers have no RoPE (since 0.2)",
     .engine = &fox_engine,
     .engine_options = &(const PanelKind){.fades = true,
                                          .prepare = fox_prepare,
