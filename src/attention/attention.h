@@ -162,7 +162,8 @@ struct LayerParts {
     bool has_bonus;       /* it has an output that is added behind the norm of each head */
     OutGate out_gate;
     /* A share for each feature of the values: how much of the first layer's is mixed in. Layers
-     * of a kind without it have one share for all, with --value-residual. */
+     * of a kind without it have one share for all, with --value-residual. A layer whose values
+     * are not as wide as those of the first mixes nothing. */
     GateLayer value_mix;
     /* (SHIFTS) Token shift: the share of the position before starts at
      * 1 - (c / C)^(p (1 - layer / layers)) in feature c, with these p; NULL: none. */

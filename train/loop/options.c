@@ -352,6 +352,8 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
          "--cycles or a --schedule other than constant"},
         {"epochs", train->length.steps == 0,
          "--steps 0, since --steps decides when both are set"},
+        {"qk-norm", !settings->model.qk_norm || settings->model.parts != PARTS_COMMON,
+         "--parts authors, since --parts common has no QK-norm"},
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
