@@ -111,17 +111,17 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     a->qkv_raw = convolves ? arena_reals(arena, rows * S) : a->qkv;
     const bool mixes = config_mixes_values(config, layer);
     a->values = reals_or_null(arena, mixes ? rows * O : 0);
-    if (mixes && head.parts->value_mix.count) {
+    if (mixes && attention_has(&head.parts->value_mix.count)) {
         a->mix_gates = arena_reals(arena, rows * O);
-        a->mix_low = reals_or_null(arena,
-                                   rows * attention_rank(&head.parts->value_mix.low, &head));
+        a->mix_low = reals_or_null(
+            arena, rows * attention_count(&head.parts->value_mix.low.rank, &head));
     }
     a->qk_rms = reals_or_null(
         arena, config_norms_queries(config, layer) ? rows * 2 * head.key_heads : 0);
-    a->gates_low = reals_or_null(arena, rows * attention_rank(&kind->gates.low, &head));
-    a->rates_low = reals_or_null(arena, rows * attention_rank(&kind->rates.low, &head));
+    a->gates_low = reals_or_null(arena, rows * attention_count(&kind->gates.low.rank, &head));
+    a->rates_low = reals_or_null(arena, rows * attention_count(&kind->rates.low.rank, &head));
     a->z_low = reals_or_null(
-        arena, gated ? rows * attention_rank(&head.parts->out_gate.low, &head) : 0);
+        arena, gated ? rows * attention_count(&head.parts->out_gate.low.rank, &head) : 0);
     a->gates = reals_or_null(arena, rows * head.gates_stride);
     a->rates = reals_or_null(arena, rows * head.rates_stride);
     a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
@@ -207,10 +207,10 @@ static LayerMost measure_layers(const Pass *pass)
         all.out = most(all.out, head.out_stride);
         all.gates = most(all.gates, head.gates_stride);
         all.rates = most(all.rates, head.rates_stride);
-        all.low = most(all.low, attention_rank(&kind->gates.low, &head));
-        all.low = most(all.low, attention_rank(&kind->rates.low, &head));
-        all.low = most(all.low, attention_rank(&head.parts->value_mix.low, &head));
-        all.low = most(all.low, attention_rank(&head.parts->out_gate.low, &head));
+        all.low = most(all.low, attention_count(&kind->gates.low.rank, &head));
+        all.low = most(all.low, attention_count(&kind->rates.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.parts->value_mix.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.parts->out_gate.low.rank, &head));
         all.shifts = all.shifts || head.parts->token_shift;
     }
     return all;

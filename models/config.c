@@ -49,7 +49,8 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
 bool config_mixes_values(const ModelConfig *config, size_t layer)
 {
     return layer > 0 &&
-           (config->value_residual || config_parts(config, layer)->value_mix.count) &&
+           (config->value_residual ||
+            attention_has(&config_parts(config, layer)->value_mix.count)) &&
            config_value_width(config, layer) == config_value_width(config, 0);
 }
 

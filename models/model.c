@@ -83,7 +83,8 @@ static void gate_layer(Visitor *visitor, Projection *to, const GateLayer *layer,
                        const AttentionHead *head, size_t in, const char *name)
 {
     projection(visitor, to, matrix, &(ParamRow){.start_head = layer->start}, in,
-               attention_rank(&layer->low, head), attention_gate_count(layer, head), name);
+               attention_count(&layer->low.rank, head),
+               head->heads * attention_count(&layer->count, head), name);
 }
 
 /* Parameters of the attention kind of a layer, and of the optional parts around it. */
@@ -127,13 +128,14 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         tensor(visitor, &h->head_norm.bias, zeros, O, 0, "%s.norm.bias", name);
     if (config_norms_queries(config, layer))
         tensor(visitor, &h->qk_gain, gain, 2 * head.key_heads, 0, "%s.qk_norm.weight", name);
-    if (config_mixes_values(config, layer) && head.parts->value_mix.count)
+    if (config_mixes_values(config, layer) && attention_has(&head.parts->value_mix.count))
         gate_layer(visitor, &h->mix_gate, &head.parts->value_mix, &head, width, "mix_gate");
     else if (config_mixes_values(config, layer))
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (gates_output)
         projection(visitor, &h->out_gate, whole, head.parts->out_gate.bias ? &zeros : NULL,
-                   width, attention_rank(&head.parts->out_gate.low, &head), O, "out_gate");
+                   width, attention_count(&head.parts->out_gate.low.rank, &head), O,
+                   "out_gate");
     if (config->head_gate)
         tensor(visitor, &h->head_gate, zeros, headgate_channels(width), config->heads,
                "%s.head_gate.weight", name);

@@ -106,7 +106,7 @@ static void forward(const Pass *pass, size_t layer, const real *u, const SidePro
 {
     const size_t rows = pass->rows, C = pass->model->config.dim;
     const AttentionHead head = pass_first_head(pass, layer);
-    const size_t rank = attention_rank(&side->bottleneck, &head);
+    const size_t rank = attention_count(&side->bottleneck.rank, &head);
     const Projection *w = &side->w;
     if (!w->out.weight)
         return;
@@ -129,7 +129,7 @@ static void backward(const Pass *pass, const BlockParams *dblock, size_t layer, 
 {
     const size_t rows = pass->rows, C = pass->model->config.dim, mix = side->mix * C;
     const AttentionHead head = pass_first_head(pass, layer);
-    const size_t rank = attention_rank(&side->bottleneck, &head);
+    const size_t rank = attention_count(&side->bottleneck.rank, &head);
     const Projection *w = &side->w, *dw = &side->dw;
     const real *shares = pass->model->params.h[layer].token_shift;
     const real *before = pass_state_before(pass, pass->act.layer[layer].last_u);

@@ -290,7 +290,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
         c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
     c.gates = c.head.gates_stride / HEADS;
     c.rates = c.head.rates_stride / HEADS;
-    c.param_count = kind->param_count ? kind->param_count(&c.head) : 0;
+    c.param_count = attention_count(&kind->param_count, &c.head);
     allocate_all(&c);
     draw_params(&c);
     make_start(&c);

@@ -128,11 +128,15 @@ static void print_layer(const AttentionKind *kind, const LayerParts *parts)
          "convolution of queries, keys and values with a bias and SiLU"},
         {parts->keeps_lengths, "never QK-norm"},
         {!parts->keeps_lengths, "QK-norm with --qk-norm, the default"},
-        {kind->gates.count && kind->gates.low.rank, "gates by a low-rank layer"},
-        {kind->gates.count && !kind->gates.low.rank, "gates by a linear layer"},
-        {kind->rates.count && kind->rates.low.rank, "rates by another low-rank layer"},
-        {kind->rates.count && !kind->rates.low.rank, "rates by another linear layer"},
-        {parts->value_mix.count, "value residual by another low-rank layer"},
+        {attention_has(&kind->gates.count) && attention_has(&kind->gates.low.rank),
+         "gates by a low-rank layer"},
+        {attention_has(&kind->gates.count) && !attention_has(&kind->gates.low.rank),
+         "gates by a linear layer"},
+        {attention_has(&kind->rates.count) && attention_has(&kind->rates.low.rank),
+         "rates by another low-rank layer"},
+        {attention_has(&kind->rates.count) && !attention_has(&kind->rates.low.rank),
+         "rates by another linear layer"},
+        {attention_has(&parts->value_mix.count), "value residual by another low-rank layer"},
         {parts->norm && parts->group_norm, "GroupNorm: LayerNorm of each head"},
         {parts->norm && !parts->group_norm && !parts->norms_all_heads, "RMSNorm of each head"},
         {parts->norm && parts->norms_all_heads, "RMSNorm of all heads together"},
@@ -153,7 +157,7 @@ static void print_layer(const AttentionKind *kind, const LayerParts *parts)
             printf("%14s%s\n", "", lines[i].what);
     if (parts->gate)
         printf("%14soutput gate%s%s%s\n", "", gate,
-               parts->out_gate.low.rank ? ", by a low-rank layer" : "",
+               attention_has(&parts->out_gate.low.rank) ? ", by a low-rank layer" : "",
                parts->gates_first ? ", before the norm" : "");
 }
 

@@ -26,30 +26,15 @@ size_t attention_value_width(const LayerParts *parts, size_t dim)
     return share_of(parts->values, dim);
 }
 
-size_t attention_one(const AttentionHead *head)
+size_t attention_count(const HeadCount *count, const AttentionHead *head)
 {
-    (void)head;
-    return 1;
+    return count->fixed + count->per_key * head->width + count->per_value * head->value_width +
+           (count->more ? count->more(head) : 0);
 }
 
-size_t attention_one_per_feature(const AttentionHead *head)
+bool attention_has(const HeadCount *count)
 {
-    return head->width;
-}
-
-size_t attention_one_per_value(const AttentionHead *head)
-{
-    return head->value_width;
-}
-
-size_t attention_rank(const LowRank *low, const AttentionHead *head)
-{
-    return low->rank ? low->rank(head) : 0;
-}
-
-size_t attention_gate_count(const GateLayer *layer, const AttentionHead *head)
-{
-    return layer->count ? head->heads * layer->count(head) : 0;
+    return count->fixed || count->per_key || count->per_value || count->more;
 }
 
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
@@ -77,8 +62,8 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
     head.key_heads = parts->shares_keys ? 1 : sizes->heads;
     head.stride = head.key_heads * (1 + head.copies) * width +
                   sizes->heads * head.copies * value_width;
-    head.gates_stride = attention_gate_count(&kind->gates, &head);
-    head.rates_stride = attention_gate_count(&kind->rates, &head);
+    head.gates_stride = head.heads * attention_count(&kind->gates.count, &head);
+    head.rates_stride = head.heads * attention_count(&kind->rates.count, &head);
     return head;
 }
 
@@ -130,15 +115,10 @@ void attention_rotated_copy(real *to, const real *x, size_t position, const Atte
     attention_rotate(to, position, head);
 }
 
-static size_t param_count(const AttentionHead *head)
-{
-    return head->kind->param_count ? head->kind->param_count(head) : 0;
-}
-
 size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
-    return sizes->heads * param_count(&head);
+    return sizes->heads * attention_count(&kind->param_count, &head);
 }
 
 typedef struct Job {
@@ -164,15 +144,15 @@ static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
                   const AttentionBatch *batch)
 {
     AttentionHead head = attention_head(kind, sizes, 0);
-    return (Job){
-        .kind = kind,
-        .sizes = sizes,
-        .batch = batch,
-        .per_head = apart(kind->engine->memory(&head)),
-        .params_per_head = param_count(&head),
-        .dparams_per_head = kind->params_random ? 0 : memory_whole_lines(param_count(&head)),
-        .gates_per_head = head.gates_stride / sizes->heads,
-        .rates_per_head = head.rates_stride / sizes->heads};
+    size_t params = attention_count(&kind->param_count, &head);
+    return (Job){.kind = kind,
+                 .sizes = sizes,
+                 .batch = batch,
+                 .per_head = apart(kind->engine->memory(&head)),
+                 .params_per_head = params,
+                 .dparams_per_head = kind->params_random ? 0 : memory_whole_lines(params),
+                 .gates_per_head = head.gates_stride / sizes->heads,
+                 .rates_per_head = head.rates_stride / sizes->heads};
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */

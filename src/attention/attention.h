@@ -107,25 +107,29 @@ typedef struct AttentionEngine {
     AttentionCarry carry;
 } AttentionEngine;
 
-/* Counts and ranks that rows share: 1, the width of keys, and the width of values. */
-size_t attention_one(const AttentionHead *head);
-size_t attention_one_per_feature(const AttentionHead *head);
-size_t attention_one_per_value(const AttentionHead *head);
+/* How many numbers a head has of something: the sum of these; 0: it has no such thing. */
+typedef struct HeadCount {
+    size_t fixed, per_key, per_value;          /* per feature of its keys, of its values */
+    size_t (*more)(const AttentionHead *head); /* or NULL */
+} HeadCount;
+
+size_t attention_count(const HeadCount *count, const AttentionHead *head);
+/* Whether a kind has it. */
+bool attention_has(const HeadCount *count);
 
 /* A low rank: f(u W_low) W in place of u W, where all heads share the bottleneck u W_low.
  */
 typedef enum LowRankForm { LOW_RANK_PLAIN, LOW_RANK_TANH, LOW_RANK_SIGMOID } LowRankForm;
 
 typedef struct LowRank {
-    size_t (*rank)(const AttentionHead *head); /* NULL: there is no bottleneck */
-    LowRankForm form;                          /* f */
+    HeadCount rank;   /* 0: there is no bottleneck */
+    LowRankForm form; /* f */
 } LowRank;
 
 /* Numbers per position and head that a linear layer computes from the input of the attention
  * layer. */
 typedef struct GateLayer {
-    size_t (*count)(
-        const AttentionHead *head); /* of the numbers; NULL: there is no such layer */
+    HeadCount count;
     LowRank low;
     /* Initial biases, (count); NULL: 0. */
     void (*start)(real *bias, const AttentionHead *head, RandomKey key);
@@ -198,7 +202,7 @@ struct AttentionKind {
 
     /* Parameters of a head: how many, their initial values, and whether they are random and
      * not trained (then there is no dparams). */
-    size_t (*param_count)(const AttentionHead *head); /* NULL: none */
+    HeadCount param_count;
     void (*start_params)(real *params, const AttentionHead *head, RandomKey key);
     bool params_random;
 
@@ -253,10 +257,6 @@ typedef struct AttentionSizes {
  * it, rounded up to an even number, with which RoPE works. */
 size_t attention_key_width(const AttentionKind *kind, const LayerParts *parts, size_t dim);
 size_t attention_value_width(const LayerParts *parts, size_t dim);
-
-/* The rank of a bottleneck, 0 if there is none; and the numbers of all heads. */
-size_t attention_rank(const LowRank *low, const AttentionHead *head);
-size_t attention_gate_count(const GateLayer *layer, const AttentionHead *head);
 
 /* The head at an index. */
 AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,

@@ -607,14 +607,6 @@ static void step(void *work)
 
 /* --- sizes --- */
 
-size_t decay_gates(const AttentionHead *head)
-{
-    const DecayRule *rule = head->kind->engine_options;
-    if (rule->steps)
-        return rule->trapezoid ? 2 + head->width / 2 : 1;
-    return (size_t)rule->delta + (rule->logarithms != NULL);
-}
-
 /* Per position: two products with half a chunk, one read and one write of the state; the delta
  * rule adds the products of the keys, the triangular solution, and another read. */
 static double flop(const AttentionHead *head)

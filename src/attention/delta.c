@@ -46,7 +46,7 @@ const AttentionKind attention_delta = {
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
     .uses = "negative-eigenvalues",
     .parts = {.convolution = true, .norm = true, .keeps_lengths = true},
-    .gates = {.count = decay_gates},
+    .gates = {.count = {.fixed = 1}},
     .encodes_positions = true,
     .form = 1,
     .engine = &decay_engine,
@@ -77,8 +77,8 @@ const AttentionKind attention_gated_delta = {
     .uses = "negative-eigenvalues",
     .encodes_positions = true,
     .parts = {PARTS},
-    .gates = {.count = decay_gates, .start = start_gates},
-    .param_count = attention_one,
+    .gates = {.count = {.fixed = 2}, .start = start_gates},
+    .param_count = {.fixed = 1},
     .start_params = timestep_start_params,
     .form = 1,
     .engine = &decay_engine,
@@ -86,12 +86,6 @@ const AttentionKind attention_gated_delta = {
 };
 
 /* --- comba --- */
-
-static size_t three_parameters(const AttentionHead *head)
-{
-    (void)head;
-    return DECAY_FEEDBACK + 2;
-}
 
 /* The logit of s, and d. */
 static void start_comba(real *params, const AttentionHead *head, RandomKey key)
@@ -108,8 +102,8 @@ const AttentionKind attention_comba = {
     .uses = "negative-eigenvalues",
     .encodes_positions = true,
     .parts = {PARTS, .out_gate = {.form = GATE_SIGMOID}},
-    .gates = {.count = decay_gates, .start = start_gates},
-    .param_count = three_parameters,
+    .gates = {.count = {.fixed = 2}, .start = start_gates},
+    .param_count = {.fixed = DECAY_FEEDBACK + 2},
     .start_params = start_comba,
     .form = 1,
     .engine = &decay_engine,
@@ -182,8 +176,8 @@ const AttentionKind attention_deltaproduct = {
     .encodes_positions = true,
     .parts = {PARTS},
     .copies = steps_of,
-    .gates = {.count = product_gates, .start = start_product_gates},
-    .param_count = attention_one,
+    .gates = {.count = {.more = product_gates}, .start = start_product_gates},
+    .param_count = {.fixed = 1},
     .start_params = timestep_start_params,
     .form = 1,
     .engine = &decay_product_engine,

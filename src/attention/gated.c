@@ -71,7 +71,7 @@ const AttentionKind attention_gated = {
     .help = "gated linear attention with one data-dependent decay per position",
     .encodes_positions = true,
     .parts = {.gate = true, .norm = true, .keeps_lengths = true},
-    .gates = {.count = decay_gates},
+    .gates = {.count = {.fixed = 1}},
     .form = 1,
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.logarithms = logarithms,
@@ -103,18 +103,12 @@ static void gla_backward(const RowwiseRow *d, const AttentionData *data,
     }
 }
 
-static size_t sixteen(const AttentionHead *head)
-{
-    (void)head;
-    return 16;
-}
-
 const AttentionKind attention_gla = {
     .name = "gla",
     .source = "Yang et al. 2023, arXiv 2312.06635",
     .help = "GLA: gated linear attention with a data-dependent decay per feature",
     .parts = {.gate = true, .norm = true, .keeps_lengths = true, .keys = {.parts = 1, .of = 2}},
-    .gates = {.count = attention_one_per_feature, .low = {.rank = sixteen}},
+    .gates = {.count = {.per_key = 1}, .low = {.rank = {.fixed = 16}}},
     .encodes_positions = true,
     .form = 1,
     .engine = &rowwise_engine,
@@ -192,7 +186,7 @@ const AttentionKind attention_hgrn2 = {
               .keeps_lengths = true,
               .plain_convolution = true,
               .norms_all_heads = true},
-    .param_count = bounds,
+    .param_count = {.more = bounds},
     .start_params = start_bounds,
     .form = 1,
     .engine = &rowwise_engine,
