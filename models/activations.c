@@ -299,16 +299,6 @@ static void lay_out_angles(Pass *pass, Arena *arena)
     }
 }
 
-static void fill_angles(Pass *pass, size_t layer, size_t first)
-{
-    const ModelConfig *config = &pass->model->config;
-    const size_t D = config_key_width(config, layer);
-    const size_t pairs = config_rotating_pairs(config, D);
-    real *angles = pass->act.layer[layer].angles;
-    for (size_t t = 0; angles && t < pass->length; t++)
-        rotary_row(angles + t * D, first + t, D, pairs, config->rope_base);
-}
-
 /* Fills the position tables for positions from `first` on. */
 static void fill_position_tables(Pass *pass, size_t first)
 {
@@ -316,9 +306,15 @@ static void fill_position_tables(Pass *pass, size_t first)
     const size_t C = config->dim;
     for (size_t t = 0; pass->position_rows && t < pass->length; t++)
         embedding_sinusoids(pass->position_rows + t * C, first + t, C);
-    for (size_t layer = 0; layer < config->layers; layer++)
-        if (config_rotates(config, layer) && first_as_wide(config, layer) == layer)
-            fill_angles(pass, layer, first);
+    for (size_t layer = 0; layer < config->layers; layer++) {
+        real *angles = pass->act.layer[layer].angles;
+        if (!angles || first_as_wide(config, layer) < layer)
+            continue;
+        const size_t D = config_key_width(config, layer);
+        const size_t pairs = config_rotating_pairs(config, D);
+        for (size_t t = 0; t < pass->length; t++)
+            rotary_row(angles + t * D, first + t, D, pairs, config->rope_base);
+    }
 }
 
 void pass_layout(Pass *pass, Arena *arena)

@@ -111,15 +111,12 @@ static void forward(const Pass *pass, size_t layer, const real *u, const SidePro
     if (!w->out.weight)
         return;
     const real *x = side_input(pass, layer, side->mix, u, pass->act.layer[layer].last_u);
-    if (!w->low) {
-        linear_forward(side->y, x, w->out.weight, w->out.bias, rows, C, side->out, side->stride,
-                       NULL);
-        return;
+    if (w->low) {
+        linear_forward(side->low, x, w->low, NULL, rows, C, rank, rank, NULL);
+        bottleneck_forward(side->low, side->bottleneck.form, rows * rank);
     }
-    linear_forward(side->low, x, w->low, NULL, rows, C, rank, rank, NULL);
-    bottleneck_forward(side->low, side->bottleneck.form, rows * rank);
-    linear_forward(side->y, side->low, w->out.weight, w->out.bias, rows, rank, side->out,
-                   side->stride, NULL);
+    linear_forward(side->y, w->low ? side->low : x, w->out.weight, w->out.bias, rows,
+                   w->low ? rank : C, side->out, side->stride, NULL);
 }
 
 /* dx = dy W^T,  dW += x^T dy, or both through W_low. du += dx, or with a token shift what that

@@ -127,7 +127,7 @@ static const real never = -1000;
 static void load_row(real *row, const AttentionData *from, size_t step,
                      const AttentionHead *head)
 {
-    const size_t width = head->width, of_values = head->value_width, steps = steps_of(head);
+    const size_t width = head->width, of_values = head->value_width, steps = head->copies;
     real *k = row + width, *v = k + width, *of_row = v + of_values;
     of_row[RATE] = from->gates[step];
     of_row[DECAY] = step == 0 ? from->gates[steps] : never;
@@ -142,7 +142,7 @@ static void load_row(real *row, const AttentionData *from, size_t step,
 static void row_backward(const real *drow, const AttentionData *to, size_t step,
                          const AttentionHead *head)
 {
-    const size_t width = head->width, of_values = head->value_width, steps = steps_of(head);
+    const size_t width = head->width, of_values = head->value_width, steps = head->copies;
     const real *dk = drow + width, *dv = dk + width, *of_row = dv + of_values;
     to->dgates[step] = of_row[RATE];
     if (step == 0)
@@ -154,17 +154,17 @@ static void row_backward(const real *drow, const AttentionData *to, size_t step,
 }
 
 const ChunkExpansion deltaproduct_expansion = {
-    .count = steps_of, .gates = ROW_GATES, .load = load_row, .backward = row_backward};
+    .gates = ROW_GATES, .load = load_row, .backward = row_backward};
 
 static size_t product_gates(const AttentionHead *head)
 {
-    return steps_of(head) + 1;
+    return head->copies + 1;
 }
 
 static void start_product_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     for (size_t i = 0; i < product_gates(head); i++)
-        bias[i] = i == steps_of(head) ? timestep_bias(random_uniform(key, head->index)) : 0;
+        bias[i] = i == head->copies ? timestep_bias(random_uniform(key, head->index)) : 0;
 }
 
 const AttentionKind attention_deltaproduct = {
