@@ -49,7 +49,7 @@ AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
     AttentionSizes sizes = config_attention_sizes(config, layer);
     sizes.batch = pass->batch;
     sizes.length = pass->capacity;
-    bool rotates = config_rotates(config, layer) && config_kind(config, layer)->applies_rope;
+    bool rotates = config_rotates(config, layer) && sizes.kind->applies_rope;
     sizes.rotary = rotates ? pass->act.layer[layer].angles : NULL;
     sizes.carries = pass->carries;
     sizes.position = pass->position;
@@ -59,7 +59,7 @@ AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
 AttentionHead pass_first_head(const Pass *pass, size_t layer)
 {
     const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    return attention_head(config_kind(&pass->model->config, layer), &sizes, 0);
+    return attention_head(&sizes, 0);
 }
 
 const real *pass_state_before(const Pass *pass, const real *state)
@@ -99,9 +99,8 @@ static void lay_out_residual(Pass *pass, Arena *arena)
 static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
-    const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionHead head = attention_head(&sizes, 0);
     const size_t rows = pass->rows, H = config->heads;
     const size_t S = head.stride, O = head.out_stride;
     const bool gated = config_gates_output(config, layer);
@@ -118,13 +117,15 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     }
     a->qk_rms = reals_or_null(
         arena, config_norms_queries(config, layer) ? rows * 2 * head.key_heads : 0);
-    a->gates_low = reals_or_null(arena, rows * attention_count(&kind->gates.low.rank, &head));
-    a->rates_low = reals_or_null(arena, rows * attention_count(&kind->rates.low.rank, &head));
+    a->gates_low = reals_or_null(arena,
+                                 rows * attention_count(&head.kind->gates.low.rank, &head));
+    a->rates_low = reals_or_null(arena,
+                                 rows * attention_count(&head.kind->rates.low.rank, &head));
     a->z_low = reals_or_null(
         arena, gated ? rows * attention_count(&head.parts->out_gate.low.rank, &head) : 0);
     a->gates = reals_or_null(arena, rows * head.gates_stride);
     a->rates = reals_or_null(arena, rows * head.rates_stride);
-    a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
+    a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(&sizes).saved);
     a->mixed = arena_reals(arena, rows * O);
     a->bonus = reals_or_null(arena, head.parts->has_bonus ? rows * O : 0);
     a->z = reals_or_null(arena, gated ? rows * O : 0);
@@ -169,10 +170,9 @@ static void lay_out_states(Pass *pass, Arena *arena)
     pass->states_reals = tokens;
     for (size_t layer = 0; layer < config->layers; layer++) {
         LayerActivations *a = &pass->act.layer[layer];
-        const AttentionKind *kind = config_kind(config, layer);
         const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-        const AttentionHead head = attention_head(kind, &sizes, 0);
-        const size_t reals = attention_memory(kind, &sizes).state;
+        const AttentionHead head = attention_head(&sizes, 0);
+        const size_t reals = attention_memory(&sizes).state;
         size_t taps = (CONVOLUTION_TAPS - 1) * head.stride;
         taps = config_convolves(config, layer) ? taps * pass->batch : 0;
         const size_t last = head.parts->token_shift ? config->dim * pass->batch : 0;
@@ -197,18 +197,17 @@ static LayerMost measure_layers(const Pass *pass)
     const ModelConfig *config = &pass->model->config;
     LayerMost all = {.scratch = mlp_workspace_reals(&pass->mlp)};
     for (size_t layer = 0; layer < config->layers; layer++) {
-        const AttentionKind *kind = config_kind(config, layer);
         const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-        const AttentionHead head = attention_head(kind, &sizes, 0);
+        const AttentionHead head = attention_head(&sizes, 0);
         const size_t products = linear_workspace_reals(pass->rows, config->dim, head.stride);
-        all.scratch = most(all.scratch, most(products, attention_memory(kind, &sizes).scratch));
-        all.shared = most(all.shared, attention_dheads_reals(kind, &sizes));
+        all.scratch = most(all.scratch, most(products, attention_memory(&sizes).scratch));
+        all.shared = most(all.shared, attention_dheads_reals(&sizes));
         all.qkv = most(all.qkv, head.stride);
         all.out = most(all.out, head.out_stride);
         all.gates = most(all.gates, head.gates_stride);
         all.rates = most(all.rates, head.rates_stride);
-        all.low = most(all.low, attention_count(&kind->gates.low.rank, &head));
-        all.low = most(all.low, attention_count(&kind->rates.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.kind->gates.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.kind->rates.low.rank, &head));
         all.low = most(all.low, attention_count(&head.parts->value_mix.low.rank, &head));
         all.low = most(all.low, attention_count(&head.parts->out_gate.low.rank, &head));
         all.shifts = all.shifts || head.parts->token_shift;

@@ -302,7 +302,6 @@ static void norm_and_gate_backward(const BlockParams *w, const BlockParams *dw,
 static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
-    const AttentionKind *kind = config_kind(config, layer);
     const AttentionBatch batch = attention_batch(pass, layer);
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
@@ -311,9 +310,9 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
     if (pass->decoding)
-        attention_step(kind, &batch, &sizes);
+        attention_step(&batch, &sizes);
     else
-        attention_forward(kind, &batch, &sizes);
+        attention_forward(&batch, &sizes);
     /* 8. head norm and output gate */
     if (has_norm_or_gate(w, a))
         norm_and_gate_forward(w, a, &head, pass->rows);
@@ -350,7 +349,7 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     batch.drates = grad->drates;
     batch.dheads = grad->dheads;
     batch.dparams = dw->kind_params;
-    attention_backward(config_kind(config, layer), &batch, &sizes);
+    attention_backward(&batch, &sizes);
 }
 
 /* --- the attention sublayer --- */

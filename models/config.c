@@ -76,7 +76,8 @@ bool config_rotates(const ModelConfig *config, size_t layer)
 
 AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 {
-    return (AttentionSizes){.heads = config->heads,
+    return (AttentionSizes){.kind = config_kind(config, layer),
+                            .heads = config->heads,
                             .dim = config_head_width(config),
                             .layer = layer,
                             .layers = config->layers,
@@ -87,7 +88,7 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 AttentionHead config_head(const ModelConfig *config, size_t layer)
 {
     const AttentionSizes sizes = config_attention_sizes(config, layer);
-    return attention_head(config_kind(config, layer), &sizes, 0);
+    return attention_head(&sizes, 0);
 }
 
 size_t config_key_width(const ModelConfig *config, size_t layer)

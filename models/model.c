@@ -91,9 +91,9 @@ static void gate_layer(Visitor *visitor, Projection *to, const GateLayer *layer,
 static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
 {
     enum { NAME = 48 };
-    const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = config_attention_sizes(config, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionKind *kind = sizes.kind;
+    const AttentionHead head = attention_head(&sizes, 0);
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
     const bool gates_output = config_gates_output(config, layer);
     const ParamRow taps = {.init_std = residual ? 0 : 0.3};
@@ -104,7 +104,7 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         .init_mean = (real)pow((double)(layer + 1) / (double)config->layers,
                                head.parts->norm_power)};
     const size_t width = config->dim, S = head.stride, O = head.out_stride;
-    const size_t param_count = attention_param_count(kind, &sizes);
+    const size_t param_count = attention_param_count(&sizes);
     const ParamRow whole = {
         .init_std = 0.02, .has_weight_decay = true, .parts = 1, .part_columns = O};
     char name[NAME];
@@ -233,11 +233,10 @@ static void start_shares(const ParamRow *row, const ModelConfig *config, real *s
 static void start_heads(const ParamRow *row, const ModelConfig *config, real *values,
                         RandomKey key)
 {
-    const AttentionKind *kind = config_kind(config, row->layer);
     AttentionSizes sizes = config_attention_sizes(config, row->layer);
     size_t per_head = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
-        AttentionHead head = attention_head(kind, &sizes, i);
+        AttentionHead head = attention_head(&sizes, i);
         row->start_head(values + i * per_head, &head, random_subkey(key, i));
     }
 }

@@ -75,7 +75,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
 {
     const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = config_attention_sizes(config, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionHead head = attention_head(&sizes, 0);
     const bool gated = config_gates_output(config, layer);
     const char *convolution = !config_convolves(config, layer)              ? "no"
                               : config->convolution == CONVOLUTION_RESIDUAL ? "residual"
@@ -103,7 +103,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
         {"rates", head.rates_stride / config->heads},
         {"rate-rank", attention_count(&kind->rates.low.rank, &head)},
         {"out-gate-rank", attention_count(&head.parts->out_gate.low.rank, &head)},
-        {"own", attention_param_count(kind, &sizes) / config->heads},
+        {"own", attention_param_count(&sizes) / config->heads},
     };
     json_object_set_new(tree, "norms-all-heads", json_boolean(head.parts->norms_all_heads));
     json_object_set_new(tree, "conv-bias", json_boolean(head.parts->convolution_bias));

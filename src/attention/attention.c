@@ -37,9 +37,9 @@ bool attention_has(const HeadCount *count)
     return count->fixed || count->per_key || count->per_value || count->more;
 }
 
-AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
-                             size_t index)
+AttentionHead attention_head(const AttentionSizes *sizes, size_t index)
 {
+    const AttentionKind *kind = sizes->kind;
     const LayerParts *parts = sizes->parts ? sizes->parts : &kind->parts;
     size_t width = attention_key_width(kind, parts, sizes->dim);
     size_t value_width = attention_value_width(parts, sizes->dim);
@@ -115,14 +115,13 @@ void attention_rotated_copy(real *to, const real *x, size_t position, const Atte
     attention_rotate(to, position, head);
 }
 
-size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes)
+size_t attention_param_count(const AttentionSizes *sizes)
 {
-    AttentionHead head = attention_head(kind, sizes, 0);
-    return sizes->heads * attention_count(&kind->param_count, &head);
+    AttentionHead head = attention_head(sizes, 0);
+    return sizes->heads * attention_count(&head.kind->param_count, &head);
 }
 
 typedef struct Job {
-    const AttentionKind *kind;
     const AttentionSizes *sizes;
     const AttentionBatch *batch;
     void (*work)(const AttentionData *data, const AttentionHead *head);
@@ -140,13 +139,12 @@ static AttentionMemory apart(AttentionMemory per_head)
                              .state = memory_whole_lines(per_head.state)};
 }
 
-static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
-                  const AttentionBatch *batch)
+static Job job_of(const AttentionSizes *sizes, const AttentionBatch *batch)
 {
-    AttentionHead head = attention_head(kind, sizes, 0);
+    const AttentionKind *kind = sizes->kind;
+    AttentionHead head = attention_head(sizes, 0);
     size_t params = attention_count(&kind->param_count, &head);
-    return (Job){.kind = kind,
-                 .sizes = sizes,
+    return (Job){.sizes = sizes,
                  .batch = batch,
                  .per_head = apart(kind->engine->memory(&head)),
                  .params_per_head = params,
@@ -161,9 +159,9 @@ static size_t dparams_parts_reals(const Job *job)
     return job->dparams_per_head * job->sizes->batch * job->sizes->heads;
 }
 
-AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
+AttentionMemory attention_memory(const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, NULL);
+    Job job = job_of(sizes, NULL);
     size_t heads = sizes->batch * sizes->heads;
     return (AttentionMemory){.saved = job.per_head.saved * heads,
                              .scratch = job.per_head.scratch * team_size() +
@@ -182,9 +180,9 @@ static size_t shared_width(const AttentionHead *head)
     return (1 + head->copies) * head->width;
 }
 
-size_t attention_dheads_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+size_t attention_dheads_reals(const AttentionSizes *sizes)
 {
-    AttentionHead head = attention_head(kind, sizes, 0);
+    AttentionHead head = attention_head(sizes, 0);
     size_t matrices = team_tiles(head.heads, head.stride / shared_width(&head));
     return head.parts->shares_keys ? matrices * sizes->batch * sizes->length * head.stride : 0;
 }
@@ -202,7 +200,7 @@ static real *dheads_of(const Job *job, const AttentionHead *head, size_t row)
 static void sum_heads(const void *context, size_t row)
 {
     const Job *job = context;
-    AttentionHead head = attention_head(job->kind, job->sizes, 0);
+    AttentionHead head = attention_head(job->sizes, 0);
     real *sum = job->batch->dqkv + row * head.stride;
     vector_zero(sum, shared_width(&head));
     for (; head.index < head.heads; head.index++)
@@ -254,7 +252,7 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
 static void do_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
-    AttentionHead head = attention_head(job->kind, job->sizes, tile % job->sizes->heads);
+    AttentionHead head = attention_head(job->sizes, tile % job->sizes->heads);
     head.dropout.key = random_subkey(job->sizes->dropout.key, tile);
     AttentionData data = data_of(job, &head, tile / job->sizes->heads, worker);
     job->work(&data, &head);
@@ -268,24 +266,22 @@ static void run(Job *job, size_t length,
     team_run(job->sizes->batch * job->sizes->heads, do_tile, job);
 }
 
-void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
-                       const AttentionSizes *sizes)
+void attention_forward(const AttentionBatch *batch, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, batch);
-    run(&job, sizes->length, kind->engine->forward);
+    Job job = job_of(sizes, batch);
+    run(&job, sizes->length, sizes->kind->engine->forward);
 }
 
-void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
-                        const AttentionSizes *sizes)
+void attention_backward(const AttentionBatch *batch, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, batch);
+    Job job = job_of(sizes, batch);
     size_t parts = dparams_parts_reals(&job), tiles = sizes->batch * sizes->heads;
     if (parts) {
         job.dparams_parts = batch->scratch + team_size() * job.per_head.scratch;
         vector_zero(job.dparams_parts, parts);
     }
-    run(&job, sizes->length, kind->engine->backward);
-    if (attention_dheads_reals(kind, sizes) > 0)
+    run(&job, sizes->length, sizes->kind->engine->backward);
+    if (attention_dheads_reals(sizes) > 0)
         team_run_rows(sizes->batch * sizes->length, TEAM_ROWS, sum_heads, &job);
     for (size_t tile = 0; parts && tile < tiles; tile++)
         vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_per_head,
@@ -293,9 +289,8 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                           job.params_per_head);
 }
 
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
-                    const AttentionSizes *sizes)
+void attention_step(const AttentionBatch *batch, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, batch);
-    run(&job, 1, kind->engine->step);
+    Job job = job_of(sizes, batch);
+    run(&job, 1, sizes->kind->engine->step);
 }

@@ -242,6 +242,7 @@ void attention_rotated_copy(real *to /* (D) */, const real *x /* (D) */, size_t 
 
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
+    const AttentionKind *kind;
     size_t batch, length, heads;
     size_t dim; /* C / H, the head dimension of the model */
     size_t layer, layers;
@@ -259,19 +260,18 @@ size_t attention_key_width(const AttentionKind *kind, const LayerParts *parts, s
 size_t attention_value_width(const LayerParts *parts, size_t dim);
 
 /* The head at an index. */
-AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
-                             size_t index);
+AttentionHead attention_head(const AttentionSizes *sizes, size_t index);
 
 /* Parameters of all heads. The strides of a head are the totals per position of the others. */
-size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes);
+size_t attention_param_count(const AttentionSizes *sizes);
 
 /* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
  * sizes->length positions. */
-AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes);
+AttentionMemory attention_memory(const AttentionSizes *sizes);
 
 /* The memory in which backward keeps what each head adds to dq and dk, if heads share queries
  * and keys; otherwise 0. */
-size_t attention_dheads_reals(const AttentionKind *kind, const AttentionSizes *sizes);
+size_t attention_dheads_reals(const AttentionSizes *sizes);
 
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
@@ -295,12 +295,9 @@ typedef struct AttentionBatch {
     real *dheads;       /* (attention_dheads_reals) */
 } AttentionBatch;
 
-void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
-                       const AttentionSizes *sizes);
-void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
-                        const AttentionSizes *sizes);
+void attention_forward(const AttentionBatch *batch, const AttentionSizes *sizes);
+void attention_backward(const AttentionBatch *batch, const AttentionSizes *sizes);
 /* Decodes sizes->position of every sequence; rotary is the position's row. */
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
-                    const AttentionSizes *sizes);
+void attention_step(const AttentionBatch *batch, const AttentionSizes *sizes);
 
 #endif
