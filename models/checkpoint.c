@@ -19,7 +19,7 @@ Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpu
 
 /* --- forms of attention kinds --- */
 
-/* Those of the model's kinds that have changed what they compute, such as "kda=1 gla=1"; NULL if
+/* Those of the kinds that have changed what they compute, such as "kda=1 gla=1"; NULL if
  * none has. Caller frees. */
 static char *forms_of(const ModelConfig *config)
 {
@@ -40,11 +40,12 @@ static bool check_forms(const Checkpoint *c, Error *error)
     const char *stored = safetensors_metadata(&c->file, FORMS_KEY);
     char *forms = forms_of(&c->config), *kinds = config_attention(&c->config);
     bool good = !forms || (stored && strcmp(stored, forms) == 0) ||
-                error_set(error,
-                          "%s: a model of an earlier '%s' attention, which this linnet does not "
-                          "have; CHANGELOG.md lists what has changed. Train it anew, or use the "
-                          "linnet that wrote it",
-                          c->file.path, kinds);
+                error_set(
+                    error,
+                    "%s: a model of an earlier '%s' attention, which this linnet does not "
+                    "have; CHANGELOG.md lists what has changed. Train it anew, or use the "
+                    "linnet that wrote it",
+                    c->file.path, kinds);
     free(forms);
     free(kinds);
     return good;
