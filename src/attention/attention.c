@@ -32,11 +32,6 @@ size_t attention_count(const HeadCount *count, const AttentionHead *head)
            (count->more ? count->more(head) : 0);
 }
 
-bool attention_has(const HeadCount *count)
-{
-    return count->fixed || count->per_key || count->per_value || count->more;
-}
-
 AttentionHead attention_head(const AttentionSizes *sizes, size_t index)
 {
     const AttentionKind *kind = sizes->kind;
@@ -87,10 +82,12 @@ AttentionData attention_rows(const AttentionData *data, size_t first, const Atte
     rows.bonus = BEHIND(rows.bonus, out);
     rows.gates = BEHIND(rows.gates, gates);
     rows.rates = BEHIND(rows.rates, rates);
-    rows.dq = BEHIND(rows.dq, in);
-    rows.dk = BEHIND(rows.dk, in);
-    rows.dv = BEHIND(rows.dv, in);
-    rows.dout = BEHIND(rows.dout, out);
+    if (!data->dq)
+        return rows;
+    rows.dq += in;
+    rows.dk += in;
+    rows.dv += in;
+    rows.dout += out;
     rows.dbonus = BEHIND(rows.dbonus, out);
     rows.dgates = BEHIND(rows.dgates, gates);
     rows.drates = BEHIND(rows.drates, rates);

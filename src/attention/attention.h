@@ -115,7 +115,10 @@ typedef struct HeadCount {
 
 size_t attention_count(const HeadCount *count, const AttentionHead *head);
 /* Whether a kind has it. */
-bool attention_has(const HeadCount *count);
+static inline bool attention_has(const HeadCount *count)
+{
+    return count->fixed || count->per_key || count->per_value || count->more;
+}
 
 /* A low rank: f(u W_low) W in place of u W, where all heads share the bottleneck u W_low.
  */
