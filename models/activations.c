@@ -49,7 +49,7 @@ AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
     AttentionSizes sizes = config_attention_sizes(config, layer);
     sizes.batch = pass->batch;
     sizes.length = pass->capacity;
-    bool rotates = config_rotates(config, layer) && config_kind(config, layer)->applies_rope;
+    bool rotates = config_rotates(config, layer) && sizes.kind->applies_rope;
     sizes.rotary = rotates ? pass->act.layer[layer].angles : NULL;
     sizes.carries = pass->carries;
     sizes.position = pass->position;
@@ -59,7 +59,7 @@ AttentionSizes pass_attention_sizes(const Pass *pass, size_t layer)
 AttentionHead pass_first_head(const Pass *pass, size_t layer)
 {
     const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    return attention_head(config_kind(&pass->model->config, layer), &sizes, 0);
+    return attention_head(&sizes, 0);
 }
 
 const real *pass_state_before(const Pass *pass, const real *state)
@@ -99,9 +99,8 @@ static void lay_out_residual(Pass *pass, Arena *arena)
 static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
 {
     const ModelConfig *config = &pass->model->config;
-    const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionHead head = attention_head(&sizes, 0);
     const size_t rows = pass->rows, H = config->heads;
     const size_t S = head.stride, O = head.out_stride;
     const bool gated = config_gates_output(config, layer);
@@ -111,31 +110,34 @@ static void lay_out_layer(Pass *pass, size_t layer, Arena *arena)
     a->qkv_raw = convolves ? arena_reals(arena, rows * S) : a->qkv;
     const bool mixes = config_mixes_values(config, layer);
     a->values = reals_or_null(arena, mixes ? rows * O : 0);
-    if (mixes && head.parts->value_mix.count) {
+    if (mixes && attention_has(&head.parts->value_mix.count)) {
         a->mix_gates = arena_reals(arena, rows * O);
-        a->mix_low = reals_or_null(arena,
-                                   rows * attention_rank(&head.parts->value_mix.low, &head));
+        a->mix_low = reals_or_null(
+            arena, rows * attention_count(&head.parts->value_mix.low.rank, &head));
     }
     a->qk_rms = reals_or_null(
         arena, config_norms_queries(config, layer) ? rows * 2 * head.key_heads : 0);
-    a->gates_low = reals_or_null(arena, rows * attention_rank(&kind->gates.low, &head));
-    a->rates_low = reals_or_null(arena, rows * attention_rank(&kind->rates.low, &head));
+    a->gates_low = reals_or_null(arena,
+                                 rows * attention_count(&head.kind->gates.low.rank, &head));
+    a->rates_low = reals_or_null(arena,
+                                 rows * attention_count(&head.kind->rates.low.rank, &head));
     a->z_low = reals_or_null(
-        arena, gated ? rows * attention_rank(&head.parts->out_gate.low, &head) : 0);
+        arena, gated ? rows * attention_count(&head.parts->out_gate.low.rank, &head) : 0);
     a->gates = reals_or_null(arena, rows * head.gates_stride);
     a->rates = reals_or_null(arena, rows * head.rates_stride);
-    a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(kind, &sizes).saved);
+    a->saved = reals_or_null(arena, pass->decoding ? 0 : attention_memory(&sizes).saved);
     a->mixed = arena_reals(arena, rows * O);
     a->bonus = reals_or_null(arena, head.parts->has_bonus ? rows * O : 0);
     a->z = reals_or_null(arena, gated ? rows * O : 0);
     const bool whole = head.parts->norms_all_heads && config_norms_heads(config, layer);
+    const bool gates_whole = whole && gated, first = head.parts->gates_first;
+    const bool changes = gated || config->head_gate || config_norms_heads(config, layer) ||
+                         head.parts->has_bonus;
     a->norm_rstd = reals_or_null(arena, whole ? rows : 0);
-    a->between = reals_or_null(arena, whole && gated ? rows * O : 0);
     a->head_factors = reals_or_null(arena, config->head_gate ? rows * H : 0);
-    a->y = gated || config->head_gate || config_norms_heads(config, layer) ||
-                   head.parts->has_bonus
-               ? arena_reals(arena, rows * O)
-               : a->mixed;
+    a->y = changes ? arena_reals(arena, rows * O) : a->mixed;
+    a->gated = gates_whole && first ? arena_reals(arena, rows * O) : a->mixed;
+    a->normed = gates_whole && !first ? arena_reals(arena, rows * O) : a->y;
     a->hidden = arena_reals(arena, mlp_hidden_reals(&pass->mlp));
     a->dqkv_raw = convolves ? a->qkv : pass->grad.dqkv;
     a->dmix = a->mix_gates;
@@ -168,10 +170,9 @@ static void lay_out_states(Pass *pass, Arena *arena)
     pass->states_reals = tokens;
     for (size_t layer = 0; layer < config->layers; layer++) {
         LayerActivations *a = &pass->act.layer[layer];
-        const AttentionKind *kind = config_kind(config, layer);
         const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-        const AttentionHead head = attention_head(kind, &sizes, 0);
-        const size_t reals = attention_memory(kind, &sizes).state;
+        const AttentionHead head = attention_head(&sizes, 0);
+        const size_t reals = attention_memory(&sizes).state;
         size_t taps = (CONVOLUTION_TAPS - 1) * head.stride;
         taps = config_convolves(config, layer) ? taps * pass->batch : 0;
         const size_t last = head.parts->token_shift ? config->dim * pass->batch : 0;
@@ -196,20 +197,19 @@ static LayerMost measure_layers(const Pass *pass)
     const ModelConfig *config = &pass->model->config;
     LayerMost all = {.scratch = mlp_workspace_reals(&pass->mlp)};
     for (size_t layer = 0; layer < config->layers; layer++) {
-        const AttentionKind *kind = config_kind(config, layer);
         const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-        const AttentionHead head = attention_head(kind, &sizes, 0);
+        const AttentionHead head = attention_head(&sizes, 0);
         const size_t products = linear_workspace_reals(pass->rows, config->dim, head.stride);
-        all.scratch = most(all.scratch, most(products, attention_memory(kind, &sizes).scratch));
-        all.shared = most(all.shared, attention_dheads_reals(kind, &sizes));
+        all.scratch = most(all.scratch, most(products, attention_memory(&sizes).scratch));
+        all.shared = most(all.shared, attention_dheads_reals(&sizes));
         all.qkv = most(all.qkv, head.stride);
         all.out = most(all.out, head.out_stride);
         all.gates = most(all.gates, head.gates_stride);
         all.rates = most(all.rates, head.rates_stride);
-        all.low = most(all.low, attention_rank(&kind->gates.low, &head));
-        all.low = most(all.low, attention_rank(&kind->rates.low, &head));
-        all.low = most(all.low, attention_rank(&head.parts->value_mix.low, &head));
-        all.low = most(all.low, attention_rank(&head.parts->out_gate.low, &head));
+        all.low = most(all.low, attention_count(&head.kind->gates.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.kind->rates.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.parts->value_mix.low.rank, &head));
+        all.low = most(all.low, attention_count(&head.parts->out_gate.low.rank, &head));
         all.shifts = all.shifts || head.parts->token_shift;
     }
     return all;
@@ -298,16 +298,6 @@ static void lay_out_angles(Pass *pass, Arena *arena)
     }
 }
 
-static void fill_angles(Pass *pass, size_t layer, size_t first)
-{
-    const ModelConfig *config = &pass->model->config;
-    const size_t D = config_key_width(config, layer);
-    const size_t pairs = config_rotating_pairs(config, D);
-    real *angles = pass->act.layer[layer].angles;
-    for (size_t t = 0; angles && t < pass->length; t++)
-        rotary_row(angles + t * D, first + t, D, pairs, config->rope_base);
-}
-
 /* Fills the position tables for positions from `first` on. */
 static void fill_position_tables(Pass *pass, size_t first)
 {
@@ -315,9 +305,15 @@ static void fill_position_tables(Pass *pass, size_t first)
     const size_t C = config->dim;
     for (size_t t = 0; pass->position_rows && t < pass->length; t++)
         embedding_sinusoids(pass->position_rows + t * C, first + t, C);
-    for (size_t layer = 0; layer < config->layers; layer++)
-        if (config_rotates(config, layer) && first_as_wide(config, layer) == layer)
-            fill_angles(pass, layer, first);
+    for (size_t layer = 0; layer < config->layers; layer++) {
+        real *angles = pass->act.layer[layer].angles;
+        if (!angles || first_as_wide(config, layer) < layer)
+            continue;
+        const size_t D = config_key_width(config, layer);
+        const size_t pairs = config_rotating_pairs(config, D);
+        for (size_t t = 0; t < pass->length; t++)
+            rotary_row(angles + t * D, first + t, D, pairs, config->rope_base);
+    }
 }
 
 void pass_layout(Pass *pass, Arena *arena)

@@ -39,7 +39,8 @@ typedef struct LayerActivations {
     real *bonus;        /* (B*T, O) its output that is added behind the head norm */
     real *z;            /* (B*T, O) output gate before its activation */
     real *norm_rstd;    /* (B*T) of a norm of all heads together */
-    real *between;      /* (B*T, O) between that norm and the output gate */
+    real *gated;        /* (B*T, O) its input: mixed, or that behind an output gate */
+    real *normed;       /* (B*T, O) its output: y, or what an output gate makes y of */
     real *head_factors; /* (B*T, H) of the head gate */
     real *y;            /* (B*T, O) after head norm and gates; without these it is mixed */
     real *state;        /* (attention_memory.state) recurrent state or KV cache, if carried */

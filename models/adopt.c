@@ -131,11 +131,10 @@ const ParamRow *adopt_source(const ParamRow *row, const ModelConfig *config,
  * project the queries of a head. */
 static bool projects_itself(const ModelConfig *config, size_t layer)
 {
-    const AttentionKind *kind = config_kind(config, layer);
     size_t width = config_head_width(config);
     AttentionSizes sizes = config_attention_sizes(config, layer);
-    return !kind->params_random &&
-           attention_param_count(kind, &sizes) >= config->heads * width * width;
+    return !sizes.kind->params_random &&
+           attention_param_count(&sizes) >= config->heads * width * width;
 }
 
 bool adopt_learns(const ParamRow *row, const ModelConfig *config, const Checkpoint *from)

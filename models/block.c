@@ -267,20 +267,16 @@ static void norm_and_gate_forward(const BlockParams *w, const LayerActivations *
 {
     const HeadnormSizes sizes = headnorm_sizes(head, rows);
     const HeadnormParts gate = {.z = a->z};
-    const real *x = a->mixed;
     if (!a->norm_rstd) {
-        headnorm_forward(a->y, x, headnorm_parts(w, a->bonus, a->z), sizes);
+        headnorm_forward(a->y, a->mixed, headnorm_parts(w, a->bonus, a->z), sizes);
         return;
     }
-    if (a->between && head->parts->gates_first) {
-        headnorm_forward(a->between, x, gate, sizes);
-        x = a->between;
-    }
-    real *normed = a->between && !head->parts->gates_first ? a->between : a->y;
-    layernorm_forward(normed, NULL, a->norm_rstd, x, w->head_norm.weight, NULL, HEAD_EPSILON,
-                      rows, head->out_stride);
-    if (normed == a->between)
-        headnorm_forward(a->y, normed, gate, sizes);
+    if (a->gated != a->mixed)
+        headnorm_forward(a->gated, a->mixed, gate, sizes);
+    layernorm_forward(a->normed, NULL, a->norm_rstd, a->gated, w->head_norm.weight, NULL,
+                      HEAD_EPSILON, rows, head->out_stride);
+    if (a->normed != a->y)
+        headnorm_forward(a->y, a->normed, gate, sizes);
 }
 
 /* From dy to dmixed, in the same memory, dz and dbonus. */
@@ -290,25 +286,22 @@ static void norm_and_gate_backward(const BlockParams *w, const BlockParams *dw,
 {
     const HeadnormSizes sizes = headnorm_sizes(head, rows);
     const HeadnormParts gate = {.z = a->z}, dgate = {.z = a->dz};
-    const bool first = head->parts->gates_first;
     if (!a->norm_rstd) {
         headnorm_backward(dy, headnorm_parts(dw, a->dbonus, a->dz), dy, a->mixed,
                           headnorm_parts(w, a->bonus, a->z), sizes);
         return;
     }
-    if (a->between && !first)
-        headnorm_backward(dy, dgate, dy, a->between, gate, sizes);
-    layernorm_backward(dy, 0, dw->head_norm.weight, NULL, dy,
-                       a->between && first ? a->between : a->mixed, NULL, a->norm_rstd,
+    if (a->normed != a->y)
+        headnorm_backward(dy, dgate, dy, a->normed, gate, sizes);
+    layernorm_backward(dy, 0, dw->head_norm.weight, NULL, dy, a->gated, NULL, a->norm_rstd,
                        w->head_norm.weight, rows, head->out_stride);
-    if (a->between && first)
+    if (a->gated != a->mixed)
         headnorm_backward(dy, dgate, dy, a->mixed, gate, sizes);
 }
 
 static void mixing_forward(Pass *pass, size_t layer, const real *u, const RandomKey *key)
 {
     const ModelConfig *config = &pass->model->config;
-    const AttentionKind *kind = config_kind(config, layer);
     const AttentionBatch batch = attention_batch(pass, layer);
     const BlockParams *w = &pass->model->params.h[layer];
     const LayerActivations *a = &pass->act.layer[layer];
@@ -317,9 +310,9 @@ static void mixing_forward(Pass *pass, size_t layer, const real *u, const Random
     /* 7. the attention kind */
     sizes.dropout = dropout_at(key, SITE_WEIGHTS + 2 * layer, config->attention_dropout);
     if (pass->decoding)
-        attention_step(kind, &batch, &sizes);
+        attention_step(&batch, &sizes);
     else
-        attention_forward(kind, &batch, &sizes);
+        attention_forward(&batch, &sizes);
     /* 8. head norm and output gate */
     if (has_norm_or_gate(w, a))
         norm_and_gate_forward(w, a, &head, pass->rows);
@@ -356,7 +349,7 @@ static void mixing_backward(Pass *pass, BlockParams *dw, size_t layer, const Ran
     batch.drates = grad->drates;
     batch.dheads = grad->dheads;
     batch.dparams = dw->kind_params;
-    attention_backward(config_kind(config, layer), &batch, &sizes);
+    attention_backward(&batch, &sizes);
 }
 
 /* --- the attention sublayer --- */

@@ -19,20 +19,15 @@ Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpu
 
 /* --- forms of attention kinds --- */
 
-/* The form of a kind that has changed what it computes, such as "kda=1". Caller frees. */
-static char *form_of(const AttentionKind *kind)
-{
-    return text_format("%s=%zu", kind->name, kind->form);
-}
-
-/* Those of the model's kinds, separated by blanks; NULL if none has changed. Caller frees. */
+/* Those of the kinds that have changed what they compute, such as "kda=1 gla=1"; NULL if
+ * none has. Caller frees. */
 static char *forms_of(const ModelConfig *config)
 {
     char *forms = NULL;
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        char *form = form_of(kind);
-        if (kind->form > 0 && !(forms && text_is_listed(form, forms)))
+        char *form = text_format("%s=%zu", kind->name, kind->form);
+        if (kind->form > 0 && !text_is_listed(form, forms))
             text_append(&forms, "%s%s", forms ? " " : "", form);
         free(form);
     }
@@ -43,17 +38,16 @@ static char *forms_of(const ModelConfig *config)
 static bool check_forms(const Checkpoint *c, Error *error)
 {
     const char *stored = safetensors_metadata(&c->file, FORMS_KEY);
-    bool good = true;
-    for (size_t k = 0; good && k < c->config.attention.count; k++) {
-        const AttentionKind *kind = config_kind(&c->config, k);
-        char *form = form_of(kind);
-        if (kind->form > 0 && !text_is_listed(form, stored ? stored : ""))
-            good = error_set(error,
-                             "%s: a model of an earlier '%s' attention, which this linnet does "
-                             "not have: %s. Train it anew, or use the linnet that wrote it",
-                             c->file.path, kind->name, kind->changed);
-        free(form);
-    }
+    char *forms = forms_of(&c->config), *kinds = config_attention(&c->config);
+    bool good = !forms || (stored && strcmp(stored, forms) == 0) ||
+                error_set(
+                    error,
+                    "%s: a model of an earlier '%s' attention, which this linnet does not "
+                    "have; CHANGELOG.md lists what has changed. Train it anew, or use the "
+                    "linnet that wrote it",
+                    c->file.path, kinds);
+    free(forms);
+    free(kinds);
     return good;
 }
 

@@ -49,7 +49,8 @@ bool config_gates_output(const ModelConfig *config, size_t layer)
 bool config_mixes_values(const ModelConfig *config, size_t layer)
 {
     return layer > 0 &&
-           (config->value_residual || config_parts(config, layer)->value_mix.count) &&
+           (config->value_residual ||
+            attention_has(&config_parts(config, layer)->value_mix.count)) &&
            config_value_width(config, layer) == config_value_width(config, 0);
 }
 
@@ -75,7 +76,8 @@ bool config_rotates(const ModelConfig *config, size_t layer)
 
 AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 {
-    return (AttentionSizes){.heads = config->heads,
+    return (AttentionSizes){.kind = config_kind(config, layer),
+                            .heads = config->heads,
                             .dim = config_head_width(config),
                             .layer = layer,
                             .layers = config->layers,
@@ -86,7 +88,7 @@ AttentionSizes config_attention_sizes(const ModelConfig *config, size_t layer)
 AttentionHead config_head(const ModelConfig *config, size_t layer)
 {
     const AttentionSizes sizes = config_attention_sizes(config, layer);
-    return attention_head(config_kind(config, layer), &sizes, 0);
+    return attention_head(&sizes, 0);
 }
 
 size_t config_key_width(const ModelConfig *config, size_t layer)
@@ -109,18 +111,23 @@ bool config_has_option(const ModelConfig *config, const Option *option)
     return has;
 }
 
-/* Refuses options of attention kinds that the model does not have. */
+/* Refuses an option that none of the model's attention kinds can use. */
+static bool kinds_cannot(const ModelConfig *config, const char *option, const char *what,
+                         Error *error)
+{
+    char *kinds = config_attention(config);
+    error_set(error, "--%s: '%s' attention does not %s", option, kinds, what);
+    free(kinds);
+    return false;
+}
+
 bool config_check_kind_options(const ModelConfig *config, Error *error)
 {
     const Options options = {{config_group(config)}};
     const Option *option;
     for (size_t i = 0; (option = option_at(&options, i)); i++) {
-        if (config_has_option(config, option) || option_has_default(&options, option))
-            continue;
-        char *kinds = config_attention(config);
-        error_set(error, "--%s: '%s' attention does not use it", option->name, kinds);
-        free(kinds);
-        return false;
+        if (!config_has_option(config, option) && !option_has_default(&options, option))
+            return kinds_cannot(config, option->name, "use it", error);
     }
     return true;
 }
@@ -222,8 +229,6 @@ bool config_check(ModelConfig *config, Error *error)
         has_weights = has_weights || config_kind(config, k)->has_weights;
     }
     if (config->attention_dropout > 0 && !has_weights)
-        return error_set(error,
-                         "--attn-dropout: '%s' attention does not support it; use --dropout",
-                         config_kind(config, 0)->name);
+        return kinds_cannot(config, "attn-dropout", "support it; use --dropout", error);
     return !config->carry_state || config_check_carrying(config, error);
 }

@@ -87,7 +87,7 @@ const LayerParts *config_parts(const ModelConfig *config, size_t layer);
 bool config_convolves(const ModelConfig *config, size_t layer);
 bool config_norms_heads(const ModelConfig *config, size_t layer);
 bool config_gates_output(const ModelConfig *config, size_t layer);
-/* The first layer's values, into its own. */
+/* The first layer's values, into its own, which must be as wide. */
 bool config_mixes_values(const ModelConfig *config, size_t layer);
 bool config_norms_queries(const ModelConfig *config, size_t layer);
 /* RoPE is for layers whose kind does not know positions; or, asked for where all do, for all.

@@ -83,16 +83,17 @@ static void gate_layer(Visitor *visitor, Projection *to, const GateLayer *layer,
                        const AttentionHead *head, size_t in, const char *name)
 {
     projection(visitor, to, matrix, &(ParamRow){.start_head = layer->start}, in,
-               attention_rank(&layer->low, head), attention_gate_count(layer, head), name);
+               attention_count(&layer->low.rank, head),
+               head->heads * attention_count(&layer->count, head), name);
 }
 
 /* Parameters of the attention kind of a layer, and of the optional parts around it. */
 static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, size_t layer)
 {
     enum { NAME = 48 };
-    const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = config_attention_sizes(config, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionKind *kind = sizes.kind;
+    const AttentionHead head = attention_head(&sizes, 0);
     const bool residual = config->convolution == CONVOLUTION_RESIDUAL;
     const bool gates_output = config_gates_output(config, layer);
     const ParamRow taps = {.init_std = residual ? 0 : 0.3};
@@ -103,7 +104,7 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         .init_mean = (real)pow((double)(layer + 1) / (double)config->layers,
                                head.parts->norm_power)};
     const size_t width = config->dim, S = head.stride, O = head.out_stride;
-    const size_t param_count = attention_param_count(kind, &sizes);
+    const size_t param_count = attention_param_count(&sizes);
     const ParamRow whole = {
         .init_std = 0.02, .has_weight_decay = true, .parts = 1, .part_columns = O};
     char name[NAME];
@@ -127,13 +128,14 @@ static void mixer(Visitor *visitor, BlockParams *h, const ModelConfig *config, s
         tensor(visitor, &h->head_norm.bias, zeros, O, 0, "%s.norm.bias", name);
     if (config_norms_queries(config, layer))
         tensor(visitor, &h->qk_gain, gain, 2 * head.key_heads, 0, "%s.qk_norm.weight", name);
-    if (config_mixes_values(config, layer) && head.parts->value_mix.count)
+    if (config_mixes_values(config, layer) && attention_has(&head.parts->value_mix.count))
         gate_layer(visitor, &h->mix_gate, &head.parts->value_mix, &head, width, "mix_gate");
     else if (config_mixes_values(config, layer))
         tensor(visitor, &h->value_mix, half, 1, 0, "%s.value_mix", name);
     if (gates_output)
         projection(visitor, &h->out_gate, whole, head.parts->out_gate.bias ? &zeros : NULL,
-                   width, attention_rank(&head.parts->out_gate.low, &head), O, "out_gate");
+                   width, attention_count(&head.parts->out_gate.low.rank, &head), O,
+                   "out_gate");
     if (config->head_gate)
         tensor(visitor, &h->head_gate, zeros, headgate_channels(width), config->heads,
                "%s.head_gate.weight", name);
@@ -251,11 +253,10 @@ static void start_shares(const ParamRow *row, const ModelConfig *config, real *s
 static void start_heads(const ParamRow *row, const ModelConfig *config, real *values,
                         RandomKey key)
 {
-    const AttentionKind *kind = config_kind(config, row->layer);
     AttentionSizes sizes = config_attention_sizes(config, row->layer);
     size_t per_head = row->count / config->heads;
     for (size_t i = 0; i < config->heads; i++) {
-        AttentionHead head = attention_head(kind, &sizes, i);
+        AttentionHead head = attention_head(&sizes, i);
         row->start_head(values + i * per_head, &head, random_subkey(key, i));
     }
 }

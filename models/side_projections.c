@@ -106,20 +106,17 @@ static void forward(const Pass *pass, size_t layer, const real *u, const SidePro
 {
     const size_t rows = pass->rows, C = pass->model->config.dim;
     const AttentionHead head = pass_first_head(pass, layer);
-    const size_t rank = attention_rank(&side->bottleneck, &head);
+    const size_t rank = attention_count(&side->bottleneck.rank, &head);
     const Projection *w = &side->w;
     if (!w->out.weight)
         return;
     const real *x = side_input(pass, layer, side->mix, u, pass->act.layer[layer].last_u);
-    if (!w->low) {
-        linear_forward(side->y, x, w->out.weight, w->out.bias, rows, C, side->out, side->stride,
-                       NULL);
-        return;
+    if (w->low) {
+        linear_forward(side->low, x, w->low, NULL, rows, C, rank, rank, NULL);
+        bottleneck_forward(side->low, side->bottleneck.form, rows * rank);
     }
-    linear_forward(side->low, x, w->low, NULL, rows, C, rank, rank, NULL);
-    bottleneck_forward(side->low, side->bottleneck.form, rows * rank);
-    linear_forward(side->y, side->low, w->out.weight, w->out.bias, rows, rank, side->out,
-                   side->stride, NULL);
+    linear_forward(side->y, w->low ? side->low : x, w->out.weight, w->out.bias, rows,
+                   w->low ? rank : C, side->out, side->stride, NULL);
 }
 
 /* dx = dy W^T,  dW += x^T dy, or both through W_low. du += dx, or with a token shift what that
@@ -129,7 +126,7 @@ static void backward(const Pass *pass, const BlockParams *dblock, size_t layer, 
 {
     const size_t rows = pass->rows, C = pass->model->config.dim, mix = side->mix * C;
     const AttentionHead head = pass_first_head(pass, layer);
-    const size_t rank = attention_rank(&side->bottleneck, &head);
+    const size_t rank = attention_count(&side->bottleneck.rank, &head);
     const Projection *w = &side->w, *dw = &side->dw;
     const real *shares = pass->model->params.h[layer].token_shift;
     const real *before = pass_state_before(pass, pass->act.layer[layer].last_u);

@@ -274,6 +274,7 @@ Case case_make(const AttentionKind *kind, Variant variant)
     for (size_t t = 0; t < length; t++)
         rotary_row(c.angles + t * width, t, width, width / 2, 10000);
     AttentionSizes sizes = {
+        .kind = kind,
         .batch = 1,
         .length = length,
         .heads = HEADS,
@@ -284,13 +285,13 @@ Case case_make(const AttentionKind *kind, Variant variant)
         .rotary = variant.rotary ? c.angles : NULL,
         .carries = variant.carries,
         .dropout = {random_key(7, RANDOM_TEST, 0), variant.dropout ? (real)0.3 : 0}};
-    c.head = attention_head(kind, &sizes, variant.index);
+    c.head = attention_head(&sizes, variant.index);
     c.decoder = c.head;
     if (kind->engine->finite_state)
         c.decoder.length = (size_t)1 << 40; /* the state must not grow with it */
     c.gates = c.head.gates_stride / HEADS;
     c.rates = c.head.rates_stride / HEADS;
-    c.param_count = kind->param_count ? kind->param_count(&c.head) : 0;
+    c.param_count = attention_count(&kind->param_count, &c.head);
     allocate_all(&c);
     draw_params(&c);
     make_start(&c);

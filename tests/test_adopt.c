@@ -145,7 +145,7 @@ TEST(new_parts_leave_the_function_unchanged)
             config.vocabulary = content_config.vocabulary;
             /* a kind's own value residual stays */
             const bool same = neutral[i].change == mix_values &&
-                              attention_find(kind)->parts.value_mix.count;
+                              attention_has(&attention_find(kind)->parts.value_mix.count);
             expect_difference(&from, &config, same ? "" : neutral[i].title);
         }
         checkpoint_close(&from);

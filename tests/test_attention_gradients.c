@@ -90,7 +90,6 @@ LOOP_TEST(gradients_agree_with_central_differences, 0, count_kinds())
 /* --- kinds whose heads share queries and keys --- */
 
 typedef struct Layer {
-    const AttentionKind *kind;
     AttentionSizes sizes;
     AttentionBatch batch;
     real *qkv; /* (B*T, head.stride) */
@@ -108,10 +107,10 @@ static real *drawn(Layer *layer, size_t count)
 
 static void lay_out(Layer *layer)
 {
-    const AttentionHead head = attention_head(layer->kind, &layer->sizes, 0);
-    const AttentionMemory memory = attention_memory(layer->kind, &layer->sizes);
+    const AttentionHead head = attention_head(&layer->sizes, 0);
+    const AttentionMemory memory = attention_memory(&layer->sizes);
     const size_t rows = layer->sizes.batch * layer->sizes.length;
-    const size_t params = attention_param_count(layer->kind, &layer->sizes);
+    const size_t params = attention_param_count(&layer->sizes);
     layer->inputs = rows * head.stride;
     layer->outputs = rows * head.out_stride;
     layer->qkv = drawn(layer, layer->inputs);
@@ -126,21 +125,21 @@ static void lay_out(Layer *layer)
         .dqkv = drawn(layer, layer->inputs),
         .dgates = drawn(layer, rows * head.gates_stride),
         .dparams = drawn(layer, params),
-        .dheads = drawn(layer, attention_dheads_reals(layer->kind, &layer->sizes))};
+        .dheads = drawn(layer, attention_dheads_reals(&layer->sizes))};
 }
 
 static double layer_loss(void *of)
 {
     Layer *layer = of;
-    attention_forward(layer->kind, &layer->batch, &layer->sizes);
+    attention_forward(&layer->batch, &layer->sizes);
     return (double)vector_dot(layer->batch.out, layer->batch.dout, layer->outputs);
 }
 
 /* So many heads that their gradients take several matrices, the last one not full. */
 TEST(gradients_of_shared_keys_are_sums_over_the_heads)
 {
-    Layer layer = {.kind = &attention_mamba2,
-                   .sizes = {.batch = 2,
+    Layer layer = {.sizes = {.kind = &attention_mamba2,
+                             .batch = 2,
                              .length = 3,
                              .heads = 7,
                              .dim = 2,
@@ -149,9 +148,9 @@ TEST(gradients_of_shared_keys_are_sums_over_the_heads)
     lay_out(&layer);
     arena_allocate(&layer.memory, "a test");
     lay_out(&layer);
-    ck_assert_uint_gt(attention_dheads_reals(layer.kind, &layer.sizes), layer.inputs);
+    ck_assert_uint_gt(attention_dheads_reals(&layer.sizes), layer.inputs);
     layer_loss(&layer);
-    attention_backward(layer.kind, &layer.batch, &layer.sizes);
+    attention_backward(&layer.batch, &layer.sizes);
     check_slopes(&(Variable){"qkv", layer.qkv, layer.batch.dqkv, 0, 1, layer.inputs, 0},
                  layer_loss, &layer, "shared keys");
     arena_free(&layer.memory);

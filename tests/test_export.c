@@ -345,11 +345,11 @@ static void check_layer(const json_t *layer, const ModelConfig *config, size_t i
               config_norms_heads(config, index));
     ck_assert((strcmp(json_string_value(json_object_get(layer, "out-gate")), "no") != 0) ==
               config_gates_output(config, index));
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionHead head = attention_head(&sizes, 0);
     check_integer(layer, "key-heads", head.key_heads);
     check_integer(layer, "gates", head.gates_stride / config->heads);
     check_integer(layer, "rates", head.rates_stride / config->heads);
-    check_integer(layer, "own", attention_param_count(kind, &sizes) / config->heads);
+    check_integer(layer, "own", attention_param_count(&sizes) / config->heads);
 }
 
 /* The names of transformers, and all of settings.json. */

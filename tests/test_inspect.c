@@ -89,7 +89,7 @@ static void run_again(const Rig *rig, size_t layer, const AttentionKind *kind)
     const Pass *pass = &rig->pass;
     const LayerActivations *a = &pass->act.layer[layer];
     const AttentionSizes sizes = pass_attention_sizes(pass, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionHead head = attention_head(&sizes, 0);
     const size_t values = head.copies * head.out_stride;
     for (size_t t = 0; t < LENGTH; t++)
         for (size_t i = 0; i < values; i++)
@@ -102,7 +102,7 @@ static void run_again(const Rig *rig, size_t layer, const AttentionKind *kind)
                             .out = a->mixed,
                             .saved = a->saved,
                             .scratch = pass->scratch};
-    attention_forward(kind, &batch, &sizes);
+    attention_forward(&batch, &sizes);
 }
 
 /* W v equals the kind's output for the values v; its mean, if every feature has weights of its
@@ -110,7 +110,7 @@ static void run_again(const Rig *rig, size_t layer, const AttentionKind *kind)
 static void check_products(const Rig *rig, size_t layer, const AttentionKind *kind)
 {
     const AttentionSizes sizes = pass_attention_sizes(&rig->pass, layer);
-    const size_t width = attention_head(kind, &sizes, 0).value_width;
+    const size_t width = attention_head(&sizes, 0).value_width;
     run_again(rig, layer, kind);
     for (size_t place = 0; place < LENGTH * HEADS * width; place++) {
         const size_t i = place / (HEADS * width), head = place / width % HEADS;

@@ -88,7 +88,7 @@ TEST(matching_gradients_match_central_differences)
         ModelConfig config = rig_tiny;
         config.norm = kind % 2 ? NORM_PRE : NORM_POST;
         config.parallel = kind % 4 == 1;
-        if (attention_find(kind)->parts.value_mix.count)
+        if (attention_has(&attention_find(kind)->parts.value_mix.count))
             config.layers = 1;
         rig_make_for(&teacher, config, 2, 0.3, PASS_EVALUATE);
         config.attention = one_kind(kind);

@@ -88,14 +88,15 @@ static void print_kind_options(const AttentionKind *kind, const Options *options
     }
 }
 
-static void print_kind(const AttentionKind *kind, const Options *options)
+static void print_kind(const AttentionKind *kind, const LayerParts *parts,
+                       const Options *options)
 {
     const struct {
         bool has;
         const char *what;
-    } needs[] = {{kind->parts.convolution, "--conv yes"},
-                 {kind->parts.norm, "--head-norm yes"},
-                 {kind->parts.gate, "--out-gate yes"},
+    } needs[] = {{parts->convolution, "--conv yes"},
+                 {parts->norm, "--head-norm yes"},
+                 {parts->gate, "--out-gate yes"},
                  {kind->encodes_positions, "--pos none"},
                  {kind->no_rotary && !kind->encodes_positions, "--pos learned"}};
     printf("%-13s %s\n%14s%s per token and head; decoding keeps a %s%s\n", kind->name,
@@ -113,62 +114,73 @@ static void print_kind(const AttentionKind *kind, const Options *options)
     print_kind_options(kind, options);
 }
 
-/* The layer that --attn NAME gives, as the row of the kind describes it. */
-static void print_layer(const AttentionKind *kind)
+/* The layer that --attn NAME gives, with the parts of its authors or the common ones. */
+static void print_layer(const AttentionKind *kind, const LayerParts *parts)
 {
-    const char *gate = kind->parts.out_gate.form == GATE_SIGMOID ? " with sigmoid"
-                       : kind->parts.out_gate.form == GATE_SILU  ? " with SiLU"
-                                                                 : "";
+    const char *gate = parts->out_gate.form == GATE_SIGMOID ? " with sigmoid"
+                       : parts->out_gate.form == GATE_SILU  ? " with SiLU"
+                                                            : "";
     const struct {
         bool has;
         const char *what;
-    } parts[] = {
+    } lines[] = {
         {!kind->encodes_positions, kind->no_rotary ? "learned positions" : "RoPE"},
         {kind->encodes_positions, "no position encoding"},
-        {kind->parts.token_shift, "token shift with learned shares for every projection"},
-        {kind->parts.shares_keys, "queries and keys shared by all heads"},
-        {kind->parts.convolution && !kind->parts.convolution_bias,
+        {parts->token_shift, "token shift with learned shares for every projection"},
+        {parts->shares_keys, "queries and keys shared by all heads"},
+        {parts->convolution && !parts->convolution_bias,
          "convolution of queries, keys and values with SiLU"},
-        {kind->parts.convolution && kind->parts.convolution_bias,
+        {parts->convolution && parts->convolution_bias,
          "convolution of queries, keys and values with a bias and SiLU"},
-        {kind->parts.keeps_lengths, "never QK-norm"},
-        {!kind->parts.keeps_lengths, "QK-norm with --qk-norm, the default"},
-        {kind->gates.count && kind->gates.low.rank, "gates by a low-rank layer"},
-        {kind->gates.count && !kind->gates.low.rank, "gates by a linear layer"},
-        {kind->rates.count && kind->rates.low.rank, "rates by another low-rank layer"},
-        {kind->rates.count && !kind->rates.low.rank, "rates by another linear layer"},
-        {kind->parts.value_mix.count, "value residual by another low-rank layer"},
-        {kind->parts.norm && kind->parts.group_norm, "GroupNorm: LayerNorm of each head"},
-        {kind->parts.norm && !kind->parts.group_norm && !kind->parts.norms_all_heads,
-         "RMSNorm of each head"},
-        {kind->parts.norm && kind->parts.norms_all_heads, "RMSNorm of all heads together"},
-        {kind->parts.has_bonus, "bonus: the position's own value, added behind the norm"},
+        {parts->keeps_lengths, "never QK-norm"},
+        {!parts->keeps_lengths, "QK-norm with --qk-norm, the default"},
+        {attention_has(&kind->gates.count) && attention_has(&kind->gates.low.rank),
+         "gates by a low-rank layer"},
+        {attention_has(&kind->gates.count) && !attention_has(&kind->gates.low.rank),
+         "gates by a linear layer"},
+        {attention_has(&kind->rates.count) && attention_has(&kind->rates.low.rank),
+         "rates by another low-rank layer"},
+        {attention_has(&kind->rates.count) && !attention_has(&kind->rates.low.rank),
+         "rates by another linear layer"},
+        {attention_has(&parts->value_mix.count), "value residual by another low-rank layer"},
+        {parts->norm && parts->group_norm, "GroupNorm: LayerNorm of each head"},
+        {parts->norm && !parts->group_norm && !parts->norms_all_heads, "RMSNorm of each head"},
+        {parts->norm && parts->norms_all_heads, "RMSNorm of all heads together"},
+        {parts->has_bonus, "bonus: the position's own value, added behind the norm"},
     };
-    printf("\n%14s%s\n", "", kind->source ? kind->source : "linnet's own");
+    printf("\n%14s%s%s\n", "", kind->source ? kind->source : "linnet's own",
+           parts == &kind->parts ? "" : "; with --parts common");
     if (kind->most_keys)
         printf("%14squeries and keys at most %zu wide\n", "", kind->most_keys);
-    if (kind->parts.keys.parts)
+    if (parts->keys.parts)
         printf("%14squeries and keys %zu/%zu as wide as the head dimension\n", "",
-               kind->parts.keys.parts, kind->parts.keys.of);
-    if (kind->parts.values.parts)
-        printf("%14svalues %zu/%zu as wide as the head dimension\n", "",
-               kind->parts.values.parts, kind->parts.values.of);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].has)
-            printf("%14s%s\n", "", parts[i].what);
-    if (kind->parts.gate)
+               parts->keys.parts, parts->keys.of);
+    if (parts->values.parts)
+        printf("%14svalues %zu/%zu as wide as the head dimension\n", "", parts->values.parts,
+               parts->values.of);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (lines[i].has)
+            printf("%14s%s\n", "", lines[i].what);
+    if (parts->gate)
         printf("%14soutput gate%s%s%s\n", "", gate,
-               kind->parts.out_gate.low.rank ? ", by a low-rank layer" : "",
-               kind->parts.gates_first ? ", before the norm" : "");
+               attention_has(&parts->out_gate.low.rank) ? ", by a low-rank layer" : "",
+               parts->gates_first ? ", before the norm" : "");
 }
 
-static void print_kinds(const Options *options)
+static const LayerParts *parts_of(const AttentionKind *kind, const CommandLine *line)
+{
+    const char *parts = command_line_value(line, "parts");
+    return parts && strcmp(parts, "common") == 0 ? &attention_common_parts : &kind->parts;
+}
+
+static void print_kinds(const CommandLine *line, const Options *options)
 {
     printf("Attention kinds by idea; T is the sequence length, D the head dimension.\n");
     for (size_t i = 0; attention_find(i); i++) {
+        const AttentionKind *kind = attention_find(i);
         if (attention_group(i))
             printf("\n%s\n\n", attention_group(i));
-        print_kind(attention_find(i), options);
+        print_kind(kind, parts_of(kind, line), options);
     }
     printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
            "between\n(softmax,linear) are trained one after the other and then compared.\n");
@@ -203,10 +215,10 @@ static void answer_help(const CommandLine *line, const Options *options)
         if (line->operand_count > 0 && !kind)
             die_usage("--attn help %s: no such attention kind", line->operands[0]);
         if (kind) {
-            print_kind(kind, options);
-            print_layer(kind);
+            print_kind(kind, parts_of(kind, line), options);
+            print_layer(kind, parts_of(kind, line));
         } else {
-            print_kinds(options);
+            print_kinds(line, options);
         }
     } else if (preset && strcmp(preset, "help") == 0)
         print_presets();

@@ -63,7 +63,6 @@ static size_t largest(const real *values, size_t count, bool absolute, size_t *a
 
 /* Reruns the attention of a layer with unit vectors as values. */
 typedef struct Probe {
-    const AttentionKind *kind;
     AttentionSizes sizes;
     AttentionBatch batch;
     AttentionHead head; /* the first */
@@ -78,7 +77,7 @@ static void lay_out(Probe *probe, Arena *arena)
     size_t length = probe->sizes.length;
     probe->qkv = arena_reals(arena, memory_product(length, probe->head.stride, "the weights"));
     probe->out = arena_reals(arena, length * probe->head.out_stride);
-    probe->saved = arena_reals(arena, attention_memory(probe->kind, &probe->sizes).saved);
+    probe->saved = arena_reals(arena, attention_memory(&probe->sizes).saved);
 }
 
 /* In every head, sets v[first + c] to the unit vector c, and all others to zero. */
@@ -113,7 +112,7 @@ static void probe_means(const Probe *probe, size_t first, real *weights)
     for (size_t t = 0; t < length; t++)
         for (size_t i = 0; i < probe->head.stride - probe->values; i++)
             probe->qkv[t * probe->head.stride + probe->values + i] = t == first ? 1 : 0;
-    attention_forward(probe->kind, &probe->batch, &probe->sizes);
+    attention_forward(&probe->batch, &probe->sizes);
     for (size_t head = 0; head < probe->sizes.heads; head++)
         for (size_t t = 0; t < length; t++)
             weights[(head * length + t) * length + first] =
@@ -125,9 +124,8 @@ void inspection_weights(const Pass *pass, size_t layer, real *weights)
 {
     assert(pass->batch == 1 && pass->use == PASS_TRAIN && !pass->carries);
     const LayerActivations *a = &pass->act.layer[layer];
-    const AttentionKind *kind = config_kind(&pass->model->config, layer);
-    Probe probe = {.kind = kind, .sizes = pass_attention_sizes(pass, layer)};
-    probe.head = attention_head(kind, &probe.sizes, 0);
+    Probe probe = {.sizes = pass_attention_sizes(pass, layer)};
+    probe.head = attention_head(&probe.sizes, 0);
     probe.values = probe.head.stride - probe.head.copies * probe.head.out_stride;
     Arena arena = {0};
     lay_out(&probe, &arena);
@@ -142,12 +140,12 @@ void inspection_weights(const Pass *pass, size_t layer, real *weights)
                                    .saved = probe.saved,
                                    .scratch = pass->scratch};
     for (size_t first = 0; first < probe.sizes.length;) {
-        if (kind->gates_values) {
+        if (probe.head.kind->gates_values) {
             probe_means(&probe, first++, weights);
             continue;
         }
         set_values(&probe, first);
-        attention_forward(kind, &probe.batch, &probe.sizes);
+        attention_forward(&probe.batch, &probe.sizes);
         read_columns(&probe, first, weights);
         first += probe.head.value_width;
     }

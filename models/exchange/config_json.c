@@ -75,7 +75,7 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
 {
     const AttentionKind *kind = config_kind(config, layer);
     const AttentionSizes sizes = config_attention_sizes(config, layer);
-    const AttentionHead head = attention_head(kind, &sizes, 0);
+    const AttentionHead head = attention_head(&sizes, 0);
     const bool gated = config_gates_output(config, layer);
     const char *convolution = !config_convolves(config, layer)              ? "no"
                               : config->convolution == CONVOLUTION_RESIDUAL ? "residual"
@@ -97,21 +97,21 @@ static json_t *layer_json(const ModelConfig *config, size_t layer)
         {"value-width", head.value_width},
         {"copies", head.copies},
         {"gates", head.gates_stride / config->heads},
-        {"gate-rank", attention_rank(&kind->gates.low, &head)},
-        {"mix-gates",
-         mixes ? attention_gate_count(&head.parts->value_mix, &head) / config->heads : 0},
-        {"mix-gate-rank", attention_rank(&head.parts->value_mix.low, &head)},
+        {"gate-rank", attention_count(&kind->gates.low.rank, &head)},
+        {"mix-gates", mixes ? attention_count(&head.parts->value_mix.count, &head) : 0},
+        {"mix-gate-rank", attention_count(&head.parts->value_mix.low.rank, &head)},
         {"rates", head.rates_stride / config->heads},
-        {"rate-rank", attention_rank(&kind->rates.low, &head)},
-        {"out-gate-rank", attention_rank(&head.parts->out_gate.low, &head)},
-        {"own", attention_param_count(kind, &sizes) / config->heads},
+        {"rate-rank", attention_count(&kind->rates.low.rank, &head)},
+        {"out-gate-rank", attention_count(&head.parts->out_gate.low.rank, &head)},
+        {"own", attention_param_count(&sizes) / config->heads},
     };
     json_object_set_new(tree, "norms-all-heads", json_boolean(head.parts->norms_all_heads));
     json_object_set_new(tree, "conv-bias", json_boolean(head.parts->convolution_bias));
     json_object_set_new(tree, "group-norm", json_boolean(head.parts->group_norm));
     json_object_set_new(tree, "bonus", json_boolean(head.parts->has_bonus));
     json_object_set_new(tree, "token-shift", json_boolean(head.parts->token_shift != NULL));
-    json_object_set_new(tree, "value-mix", json_boolean(mixes && !head.parts->value_mix.count));
+    json_object_set_new(tree, "value-mix",
+                        json_boolean(mixes && !attention_has(&head.parts->value_mix.count)));
     json_object_set_new(tree, "gates-first", json_boolean(head.parts->gates_first));
     json_object_set_new(tree, "rotates", json_boolean(config_rotates(config, layer)));
     json_object_set_new(tree, "gate-tanh", json_boolean(kind->gates.low.form == LOW_RANK_TANH));

@@ -26,35 +26,15 @@ size_t attention_value_width(const LayerParts *parts, size_t dim)
     return share_of(parts->values, dim);
 }
 
-size_t attention_one(const AttentionHead *head)
+size_t attention_count(const HeadCount *count, const AttentionHead *head)
 {
-    (void)head;
-    return 1;
+    return count->fixed + count->per_key * head->width + count->per_value * head->value_width +
+           (count->more ? count->more(head) : 0);
 }
 
-size_t attention_one_per_feature(const AttentionHead *head)
+AttentionHead attention_head(const AttentionSizes *sizes, size_t index)
 {
-    return head->width;
-}
-
-size_t attention_one_per_value(const AttentionHead *head)
-{
-    return head->value_width;
-}
-
-size_t attention_rank(const LowRank *low, const AttentionHead *head)
-{
-    return low->rank ? low->rank(head) : 0;
-}
-
-size_t attention_gate_count(const GateLayer *layer, const AttentionHead *head)
-{
-    return layer->count ? head->heads * layer->count(head) : 0;
-}
-
-AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
-                             size_t index)
-{
+    const AttentionKind *kind = sizes->kind;
     const LayerParts *parts = sizes->parts ? sizes->parts : &kind->parts;
     size_t width = attention_key_width(kind, parts, sizes->dim);
     size_t value_width = attention_value_width(parts, sizes->dim);
@@ -77,8 +57,8 @@ AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *si
     head.key_heads = parts->shares_keys ? 1 : sizes->heads;
     head.stride = head.key_heads * (1 + head.copies) * width +
                   sizes->heads * head.copies * value_width;
-    head.gates_stride = attention_gate_count(&kind->gates, &head);
-    head.rates_stride = attention_gate_count(&kind->rates, &head);
+    head.gates_stride = head.heads * attention_count(&kind->gates.count, &head);
+    head.rates_stride = head.heads * attention_count(&kind->rates.count, &head);
     return head;
 }
 
@@ -87,32 +67,30 @@ real attention_scale(const AttentionHead *head)
     return 1 / (real)sqrt((double)head->width);
 }
 
+/* A place behind a pointer, which may be NULL. */
+#define BEHIND(pointer, reals) ((pointer) ? (pointer) + (reals) : NULL)
+
 AttentionData attention_rows(const AttentionData *data, size_t first, const AttentionHead *head)
 {
     AttentionData rows = *data;
-    size_t in = first * head->stride, out = first * head->out_stride;
+    const size_t in = first * head->stride, out = first * head->out_stride;
+    const size_t gates = first * head->gates_stride, rates = first * head->rates_stride;
     rows.q += in;
     rows.k += in;
     rows.v += in;
     rows.out += out;
-    if (data->bonus)
-        rows.bonus += out;
-    if (data->gates)
-        rows.gates += first * head->gates_stride;
-    if (data->rates)
-        rows.rates += first * head->rates_stride;
+    rows.bonus = BEHIND(rows.bonus, out);
+    rows.gates = BEHIND(rows.gates, gates);
+    rows.rates = BEHIND(rows.rates, rates);
     if (!data->dq)
         return rows;
     rows.dq += in;
     rows.dk += in;
     rows.dv += in;
     rows.dout += out;
-    if (data->dbonus)
-        rows.dbonus += out;
-    if (data->dgates)
-        rows.dgates += first * head->gates_stride;
-    if (data->drates)
-        rows.drates += first * head->rates_stride;
+    rows.dbonus = BEHIND(rows.dbonus, out);
+    rows.dgates = BEHIND(rows.dgates, gates);
+    rows.drates = BEHIND(rows.drates, rates);
     return rows;
 }
 
@@ -134,19 +112,13 @@ void attention_rotated_copy(real *to, const real *x, size_t position, const Atte
     attention_rotate(to, position, head);
 }
 
-static size_t param_count(const AttentionHead *head)
+size_t attention_param_count(const AttentionSizes *sizes)
 {
-    return head->kind->param_count ? head->kind->param_count(head) : 0;
-}
-
-size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes)
-{
-    AttentionHead head = attention_head(kind, sizes, 0);
-    return sizes->heads * param_count(&head);
+    AttentionHead head = attention_head(sizes, 0);
+    return sizes->heads * attention_count(&head.kind->param_count, &head);
 }
 
 typedef struct Job {
-    const AttentionKind *kind;
     const AttentionSizes *sizes;
     const AttentionBatch *batch;
     void (*work)(const AttentionData *data, const AttentionHead *head);
@@ -164,19 +136,18 @@ static AttentionMemory apart(AttentionMemory per_head)
                              .state = memory_whole_lines(per_head.state)};
 }
 
-static Job job_of(const AttentionKind *kind, const AttentionSizes *sizes,
-                  const AttentionBatch *batch)
+static Job job_of(const AttentionSizes *sizes, const AttentionBatch *batch)
 {
-    AttentionHead head = attention_head(kind, sizes, 0);
-    return (Job){
-        .kind = kind,
-        .sizes = sizes,
-        .batch = batch,
-        .per_head = apart(kind->engine->memory(&head)),
-        .params_per_head = param_count(&head),
-        .dparams_per_head = kind->params_random ? 0 : memory_whole_lines(param_count(&head)),
-        .gates_per_head = head.gates_stride / sizes->heads,
-        .rates_per_head = head.rates_stride / sizes->heads};
+    const AttentionKind *kind = sizes->kind;
+    AttentionHead head = attention_head(sizes, 0);
+    size_t params = attention_count(&kind->param_count, &head);
+    return (Job){.sizes = sizes,
+                 .batch = batch,
+                 .per_head = apart(kind->engine->memory(&head)),
+                 .params_per_head = params,
+                 .dparams_per_head = kind->params_random ? 0 : memory_whole_lines(params),
+                 .gates_per_head = head.gates_stride / sizes->heads,
+                 .rates_per_head = head.rates_stride / sizes->heads};
 }
 
 /* After the workers' scratch: each sequence's gradient of a head's own parameters. */
@@ -185,9 +156,9 @@ static size_t dparams_parts_reals(const Job *job)
     return job->dparams_per_head * job->sizes->batch * job->sizes->heads;
 }
 
-AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes)
+AttentionMemory attention_memory(const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, NULL);
+    Job job = job_of(sizes, NULL);
     size_t heads = sizes->batch * sizes->heads;
     return (AttentionMemory){.saved = job.per_head.saved * heads,
                              .scratch = job.per_head.scratch * team_size() +
@@ -206,9 +177,9 @@ static size_t shared_width(const AttentionHead *head)
     return (1 + head->copies) * head->width;
 }
 
-size_t attention_dheads_reals(const AttentionKind *kind, const AttentionSizes *sizes)
+size_t attention_dheads_reals(const AttentionSizes *sizes)
 {
-    AttentionHead head = attention_head(kind, sizes, 0);
+    AttentionHead head = attention_head(sizes, 0);
     size_t matrices = team_tiles(head.heads, head.stride / shared_width(&head));
     return head.parts->shares_keys ? matrices * sizes->batch * sizes->length * head.stride : 0;
 }
@@ -226,7 +197,7 @@ static real *dheads_of(const Job *job, const AttentionHead *head, size_t row)
 static void sum_heads(const void *context, size_t row)
 {
     const Job *job = context;
-    AttentionHead head = attention_head(job->kind, job->sizes, 0);
+    AttentionHead head = attention_head(job->sizes, 0);
     real *sum = job->batch->dqkv + row * head.stride;
     vector_zero(sum, shared_width(&head));
     for (; head.index < head.heads; head.index++)
@@ -246,48 +217,39 @@ static AttentionData data_of(const Job *job, const AttentionHead *head, size_t s
     size_t out = row * head->out_stride + head->index * head->value_width;
     size_t gates = row * head->gates_stride + head->index * job->gates_per_head;
     size_t rates = row * head->rates_stride + head->index * job->rates_per_head;
-    AttentionData data = {.q = batch->qkv + q,
-                          .k = batch->qkv + k,
-                          .v = batch->qkv + v,
-                          .out = batch->out + out,
-                          .scratch = batch->scratch + worker * job->per_head.scratch};
-    if (batch->bonus)
-        data.bonus = batch->bonus + out;
-    if (job->gates_per_head)
-        data.gates = batch->gates + gates;
-    if (job->rates_per_head)
-        data.rates = batch->rates + rates;
-    if (job->params_per_head)
-        data.params = batch->params + head->index * job->params_per_head;
-    if (batch->saved)
-        data.saved = batch->saved + tile * job->per_head.saved;
-    if (batch->state)
-        data.state = batch->state + tile * job->per_head.state;
-    if (!batch->dqkv)
-        return data;
-    data.dout = batch->dout + out;
-    if (batch->dbonus)
-        data.dbonus = batch->dbonus + out;
-    data.dq = batch->dqkv + q;
-    data.dk = batch->dqkv + k;
-    data.dv = batch->dqkv + v;
-    if (head->parts->shares_keys) {
+    size_t params = head->index * job->params_per_head;
+    AttentionData data = {
+        .q = batch->qkv + q,
+        .k = batch->qkv + k,
+        .v = batch->qkv + v,
+        .gates = BEHIND(batch->gates, gates),
+        .rates = BEHIND(batch->rates, rates),
+        .params = job->params_per_head ? batch->params + params : NULL,
+        .out = batch->out + out,
+        .bonus = BEHIND(batch->bonus, out),
+        .saved = BEHIND(batch->saved, tile * job->per_head.saved),
+        .scratch = batch->scratch + worker * job->per_head.scratch,
+        .state = BEHIND(batch->state, tile * job->per_head.state),
+        .dout = BEHIND(batch->dout, out),
+        .dbonus = BEHIND(batch->dbonus, out),
+        .dq = BEHIND(batch->dqkv, q),
+        .dk = BEHIND(batch->dqkv, k),
+        .dv = BEHIND(batch->dqkv, v),
+        .dgates = BEHIND(batch->dgates, gates),
+        .drates = BEHIND(batch->drates, rates),
+        .dparams = BEHIND(job->dparams_parts, tile * job->dparams_per_head),
+    };
+    if (data.dq && head->parts->shares_keys) {
         data.dq = dheads_of(job, head, row);
         data.dk = data.dq + head->width;
     }
-    if (job->gates_per_head)
-        data.dgates = batch->dgates + gates;
-    if (job->rates_per_head)
-        data.drates = batch->drates + rates;
-    if (job->dparams_parts)
-        data.dparams = job->dparams_parts + tile * job->dparams_per_head;
     return data;
 }
 
 static void do_tile(void *context, size_t tile, size_t worker)
 {
     const Job *job = context;
-    AttentionHead head = attention_head(job->kind, job->sizes, tile % job->sizes->heads);
+    AttentionHead head = attention_head(job->sizes, tile % job->sizes->heads);
     head.dropout.key = random_subkey(job->sizes->dropout.key, tile);
     AttentionData data = data_of(job, &head, tile / job->sizes->heads, worker);
     job->work(&data, &head);
@@ -301,24 +263,22 @@ static void run(Job *job, size_t length,
     team_run(job->sizes->batch * job->sizes->heads, do_tile, job);
 }
 
-void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
-                       const AttentionSizes *sizes)
+void attention_forward(const AttentionBatch *batch, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, batch);
-    run(&job, sizes->length, kind->engine->forward);
+    Job job = job_of(sizes, batch);
+    run(&job, sizes->length, sizes->kind->engine->forward);
 }
 
-void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
-                        const AttentionSizes *sizes)
+void attention_backward(const AttentionBatch *batch, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, batch);
+    Job job = job_of(sizes, batch);
     size_t parts = dparams_parts_reals(&job), tiles = sizes->batch * sizes->heads;
     if (parts) {
         job.dparams_parts = batch->scratch + team_size() * job.per_head.scratch;
         vector_zero(job.dparams_parts, parts);
     }
-    run(&job, sizes->length, kind->engine->backward);
-    if (attention_dheads_reals(kind, sizes) > 0)
+    run(&job, sizes->length, sizes->kind->engine->backward);
+    if (attention_dheads_reals(sizes) > 0)
         team_run_rows(sizes->batch * sizes->length, TEAM_ROWS, sum_heads, &job);
     for (size_t tile = 0; parts && tile < tiles; tile++)
         vector_add_scaled(batch->dparams + tile % sizes->heads * job.params_per_head,
@@ -326,9 +286,8 @@ void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
                           job.params_per_head);
 }
 
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
-                    const AttentionSizes *sizes)
+void attention_step(const AttentionBatch *batch, const AttentionSizes *sizes)
 {
-    Job job = job_of(kind, sizes, batch);
-    run(&job, 1, kind->engine->step);
+    Job job = job_of(sizes, batch);
+    run(&job, 1, sizes->kind->engine->step);
 }

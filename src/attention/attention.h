@@ -107,25 +107,32 @@ typedef struct AttentionEngine {
     AttentionCarry carry;
 } AttentionEngine;
 
-/* Counts and ranks that rows share: 1, the width of keys, and the width of values. */
-size_t attention_one(const AttentionHead *head);
-size_t attention_one_per_feature(const AttentionHead *head);
-size_t attention_one_per_value(const AttentionHead *head);
+/* How many numbers a head has of something: the sum of these; 0: it has no such thing. */
+typedef struct HeadCount {
+    size_t fixed, per_key, per_value;          /* per feature of its keys, of its values */
+    size_t (*more)(const AttentionHead *head); /* or NULL */
+} HeadCount;
+
+size_t attention_count(const HeadCount *count, const AttentionHead *head);
+/* Whether a kind has it. */
+static inline bool attention_has(const HeadCount *count)
+{
+    return count->fixed || count->per_key || count->per_value || count->more;
+}
 
 /* A low rank: f(u W_low) W in place of u W, where all heads share the bottleneck u W_low.
  */
 typedef enum LowRankForm { LOW_RANK_PLAIN, LOW_RANK_TANH, LOW_RANK_SIGMOID } LowRankForm;
 
 typedef struct LowRank {
-    size_t (*rank)(const AttentionHead *head); /* NULL: there is no bottleneck */
-    LowRankForm form;                          /* f */
+    HeadCount rank;   /* 0: there is no bottleneck */
+    LowRankForm form; /* f */
 } LowRank;
 
 /* Numbers per position and head that a linear layer computes from the input of the attention
  * layer. */
 typedef struct GateLayer {
-    size_t (*count)(
-        const AttentionHead *head); /* of the numbers; NULL: there is no such layer */
+    HeadCount count;
     LowRank low;
     /* Initial biases, (count); NULL: 0. */
     void (*start)(real *bias, const AttentionHead *head, RandomKey key);
@@ -162,7 +169,8 @@ struct LayerParts {
     bool has_bonus;       /* it has an output that is added behind the norm of each head */
     OutGate out_gate;
     /* A share for each feature of the values: how much of the first layer's is mixed in. Layers
-     * of a kind without it have one share for all, with --value-residual. */
+     * of a kind without it have one share for all, with --value-residual. A layer whose values
+     * are not as wide as those of the first mixes nothing. */
     GateLayer value_mix;
     /* (SHIFTS) Token shift: the share of the position before starts at
      * 1 - (c / C)^(p (1 - layer / layers)) in feature c, with these p; NULL: none. */
@@ -193,13 +201,11 @@ struct AttentionKind {
     LayerParts parts; /* as its authors have them */
     GateLayer gates, rates;
 
-    /* How often it has changed what it computes; and the last change, since which version. */
-    size_t form;
-    const char *changed;
+    size_t form; /* how often it has changed what it computes */
 
     /* Parameters of a head: how many, their initial values, and whether they are random and
      * not trained (then there is no dparams). */
-    size_t (*param_count)(const AttentionHead *head); /* NULL: none */
+    HeadCount param_count;
     void (*start_params)(real *params, const AttentionHead *head, RandomKey key);
     bool params_random;
 
@@ -239,6 +245,7 @@ void attention_rotated_copy(real *to /* (D) */, const real *x /* (D) */, size_t 
 
 /* All heads of all sequences, in parallel on the thread team. */
 typedef struct AttentionSizes {
+    const AttentionKind *kind;
     size_t batch, length, heads;
     size_t dim; /* C / H, the head dimension of the model */
     size_t layer, layers;
@@ -255,24 +262,19 @@ typedef struct AttentionSizes {
 size_t attention_key_width(const AttentionKind *kind, const LayerParts *parts, size_t dim);
 size_t attention_value_width(const LayerParts *parts, size_t dim);
 
-/* The rank of a bottleneck, 0 if there is none; and the numbers of all heads. */
-size_t attention_rank(const LowRank *low, const AttentionHead *head);
-size_t attention_gate_count(const GateLayer *layer, const AttentionHead *head);
-
 /* The head at an index. */
-AttentionHead attention_head(const AttentionKind *kind, const AttentionSizes *sizes,
-                             size_t index);
+AttentionHead attention_head(const AttentionSizes *sizes, size_t index);
 
 /* Parameters of all heads. The strides of a head are the totals per position of the others. */
-size_t attention_param_count(const AttentionKind *kind, const AttentionSizes *sizes);
+size_t attention_param_count(const AttentionSizes *sizes);
 
 /* Totals of a batch: saved activations, scratch of all workers, and decoding states for up to
  * sizes->length positions. */
-AttentionMemory attention_memory(const AttentionKind *kind, const AttentionSizes *sizes);
+AttentionMemory attention_memory(const AttentionSizes *sizes);
 
 /* The memory in which backward keeps what each head adds to dq and dk, if heads share queries
  * and keys; otherwise 0. */
-size_t attention_dheads_reals(const AttentionKind *kind, const AttentionSizes *sizes);
+size_t attention_dheads_reals(const AttentionSizes *sizes);
 
 /* The tensors of a batch; qkv has q of all heads, then k, then v. */
 typedef struct AttentionBatch {
@@ -296,12 +298,9 @@ typedef struct AttentionBatch {
     real *dheads;       /* (attention_dheads_reals) */
 } AttentionBatch;
 
-void attention_forward(const AttentionKind *kind, const AttentionBatch *batch,
-                       const AttentionSizes *sizes);
-void attention_backward(const AttentionKind *kind, const AttentionBatch *batch,
-                        const AttentionSizes *sizes);
+void attention_forward(const AttentionBatch *batch, const AttentionSizes *sizes);
+void attention_backward(const AttentionBatch *batch, const AttentionSizes *sizes);
 /* Decodes sizes->position of every sequence; rotary is the position's row. */
-void attention_step(const AttentionKind *kind, const AttentionBatch *batch,
-                    const AttentionSizes *sizes);
+void attention_step(const AttentionBatch *batch, const AttentionSizes *sizes);
 
 #endif

@@ -116,15 +116,9 @@ static size_t features_of(const AttentionHead *head)
 }
 
 /* With an expansion a chunk has as many rows, and fewer positions. */
-static size_t rows_of_position(const AttentionHead *head)
-{
-    const ChunkExpansion *expansion = head->kind->engine->recurrence->expansion;
-    return expansion ? expansion->count(head) : 1;
-}
-
 static size_t chunk_positions(const AttentionHead *head)
 {
-    return head->kind->engine->recurrence->chunk / rows_of_position(head);
+    return head->kind->engine->recurrence->chunk / head->copies;
 }
 
 /* Memory for the rows of a chunk. */
@@ -147,7 +141,6 @@ static Chunk *lay_out(Work *work, Arena *arena, const AttentionHead *head)
     size_t chunk = recurrence->chunk;
     *c = (Chunk){.head = head,
                  .outer = head,
-                 .rows_per_position = rows_of_position(head),
                  .width = head->width,
                  .value_width = head->value_width,
                  .features = features_of(head)};
@@ -230,30 +223,30 @@ static AttentionData rows_data(const Chunk *c)
 static void expand(Chunk *c)
 {
     const ChunkExpansion *expansion = c->outer->kind->engine->recurrence->expansion;
-    size_t width = c->value_width, last = c->rows_per_position - 1;
+    size_t width = c->value_width, copies = c->outer->copies;
     c->positions = c->data;
     for (size_t i = 0; i < c->rows; i++) {
         const AttentionData from = attention_rows(&c->positions, i, c->outer);
-        real *dout = c->out_gradients + i * c->rows_per_position * width;
-        for (size_t j = 0; j < c->rows_per_position; j++)
-            expansion->load(c->expanded + (i * c->rows_per_position + j) * c->inner.stride,
-                            &from, j, c->outer);
-        vector_zero(dout, last * width);
+        real *dout = c->out_gradients + i * copies * width;
+        for (size_t j = 0; j < copies; j++)
+            expansion->load(c->expanded + (i * copies + j) * c->inner.stride, &from, j,
+                            c->outer);
+        vector_zero(dout, (copies - 1) * width);
         if (from.dout)
-            memcpy(dout + last * width, from.dout, width * sizeof(real));
+            memcpy(dout + (copies - 1) * width, from.dout, width * sizeof(real));
     }
     c->data = rows_data(c);
-    c->rows *= c->rows_per_position;
+    c->rows *= copies;
     c->next_rows = 0; /* nothing to prefetch */
 }
 
 /* After forward(): the outputs of last rows. */
 static void collect_outputs(const Chunk *c)
 {
-    size_t width = c->value_width;
-    for (size_t i = 0; c->head != c->outer && i < c->rows / c->rows_per_position; i++)
+    size_t width = c->value_width, copies = c->outer->copies;
+    for (size_t i = 0; c->head != c->outer && i < c->rows / copies; i++)
         memcpy(c->positions.out + i * c->outer->out_stride,
-               c->out + ((i + 1) * c->rows_per_position - 1) * width, width * sizeof(real));
+               c->out + ((i + 1) * copies - 1) * width, width * sizeof(real));
 }
 
 /* After backward(). */
@@ -261,9 +254,9 @@ static void collect_gradients(const Chunk *c)
 {
     const ChunkExpansion *expansion = c->outer->kind->engine->recurrence->expansion;
     for (size_t row = c->rows; expansion && row-- > 0;) {
-        AttentionData to = attention_rows(&c->positions, row / c->rows_per_position, c->outer);
-        expansion->backward(c->dexpanded + row * c->inner.stride, &to,
-                            row % c->rows_per_position, c->outer);
+        size_t copies = c->outer->copies;
+        AttentionData to = attention_rows(&c->positions, row / copies, c->outer);
+        expansion->backward(c->dexpanded + row * c->inner.stride, &to, row % copies, c->outer);
     }
 }
 
@@ -385,11 +378,11 @@ void chunkwise_step(const AttentionData *data, const AttentionHead *head)
     const AttentionData rows = c->data;
     c->rows = 1;
     c->state = data->state;
-    for (size_t row = 0; row < c->rows_per_position; row++) {
+    for (size_t row = 0; row < head->copies; row++) {
         c->data = attention_rows(&rows, row, c->head);
         c->v = plain(c->data.v, c->head->stride);
         head->kind->engine->recurrence->step(c);
     }
-    c->rows = c->rows_per_position;
+    c->rows = head->copies;
     collect_outputs(c);
 }

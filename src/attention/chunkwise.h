@@ -47,11 +47,10 @@ void triangle_solve_transposed(Triangle l, real *x /* (rows, width) */, size_t s
 
 /* --- chunks --- */
 
-/* Several rows of a recurrence for each position. In memory a row is its q, k, v and gates,
- * (2 D + Dv + gates). */
+/* A row of a recurrence for each copy of keys and values of a position. In memory a row is its
+ * q, k, v and gates, (2 D + Dv + gates). */
 typedef struct ChunkExpansion {
-    size_t (*count)(const AttentionHead *head); /* of the rows of a position */
-    size_t gates;                               /* of a row */
+    size_t gates; /* of a row */
     /* Computes a row from the inputs of its position, the first in data. The output of a
      * position is that of its last row. */
     void (*load)(real *row, const AttentionData *data, size_t index, const AttentionHead *head);
@@ -81,8 +80,7 @@ typedef struct Chunk {
     Triangle p, a; /* (rows, rows) */
 
     /* the driver's */
-    const AttentionHead *outer; /* the head of the positions */
-    size_t rows_per_position;   /* rows of a position */
+    const AttentionHead *outer; /* the head of the positions, with as many rows as copies */
     AttentionHead inner;        /* with an expansion: the head of the rows, */
     real *expanded, *dexpanded; /* (rows, 2 D + Dv + gates) its rows and their gradients, */
     real *out, *out_gradients;  /* (rows, Dv) the outputs of all, and their gradients, */

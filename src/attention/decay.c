@@ -607,29 +607,15 @@ static void step(void *work)
 
 /* --- sizes --- */
 
-size_t decay_gates(const AttentionHead *head)
-{
-    const DecayRule *rule = head->kind->engine_options;
-    if (rule->steps)
-        return rule->trapezoid ? 2 + head->width / 2 : 1;
-    return (size_t)rule->delta + (rule->logarithms != NULL);
-}
-
-/* Per position: two products with half a chunk, one read and one write of the state; the delta
- * rule adds the products of the keys, the triangular solution, and another read. */
+/* Per copy of a position: two products with half a chunk, one read and one write of the state;
+ * the delta rule adds the products of the keys, the triangular solution, and another read. */
 static double flop(const AttentionHead *head)
 {
     const DecayRule *rule = head->kind->engine_options;
     double width = (double)head->width, values = (double)head->value_width;
     double products = rule->delta ? 2 : 1;
-    return (double)head->length *
+    return (double)(head->copies * head->length) *
            (products * (double)CHUNK * (width + values) + (2 * products + 2) * width * values);
-}
-
-/* With an expansion, of all steps. */
-static double product_flop(const AttentionHead *head)
-{
-    return (double)head->options->steps * flop(head);
 }
 
 #define FUNCTIONS                                                                             \
@@ -643,5 +629,5 @@ static const Recurrence product_recurrence = {FUNCTIONS, .expansion = &deltaprod
 const AttentionEngine decay_engine = CHUNKWISE_ENGINE(recurrence, flop, CARRY_WHOLLY);
 const AttentionEngine decay_trapezoid_engine = CHUNKWISE_ENGINE(trapezoid_recurrence, flop,
                                                                 CARRY_WHOLLY);
-const AttentionEngine decay_product_engine = CHUNKWISE_ENGINE(product_recurrence, product_flop,
+const AttentionEngine decay_product_engine = CHUNKWISE_ENGINE(product_recurrence, flop,
                                                               CARRY_WHOLLY);

@@ -44,10 +44,6 @@ extern const AttentionEngine decay_trapezoid_engine;
 extern const AttentionEngine decay_product_engine;
 extern const ChunkExpansion deltaproduct_expansion;
 
-/* One for the delta rule, and one for a decay that depends on the data, or those of the steps
- * with their angles. */
-size_t decay_gates(const AttentionHead *head);
-
 /* --- step sizes: mamba.c computes what they change in decay.c ---
  *
  *   S_i = a_i S_(i-1) + current_i k_i^T v_i + previous_i a_i k_(i-1)^T v_(i-1)

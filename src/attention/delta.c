@@ -46,16 +46,21 @@ const AttentionKind attention_delta = {
     .help = "DeltaNet: the delta rule replaces the value stored under a key instead of adding",
     .uses = "negative-eigenvalues",
     .parts = {.convolution = true, .norm = true, .keeps_lengths = true},
-    .gates = {.count = decay_gates},
+    .gates = {.count = {.fixed = 1}},
     .encodes_positions = true,
     .form = 1,
-    .changed =
-        "outputs are over the root of the head dimension, without QK-norm or RoPE (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.delta = true},
 };
 
 /* --- gated --- */
+
+/* Comba and DeltaProduct have the layer and the decay of Gated DeltaNet. */
+#define PARTS                                                                       \
+    .convolution = true, .norm = true, .gate = true, .keys = {.parts = 3, .of = 4}, \
+    .values = {.parts = 3, .of = 2}, .keeps_lengths = true
+#define DECAYS \
+    .logarithms = timestep_logarithms, .logarithms_backward = timestep_logarithms_backward
 
 /* Beta starts at one half. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
@@ -71,32 +76,16 @@ const AttentionKind attention_gated_delta = {
     .help = "Gated DeltaNet: the delta rule with a data-dependent decay of the state",
     .uses = "negative-eigenvalues",
     .encodes_positions = true,
-    .parts = {.convolution = true,
-              .gate = true,
-              .norm = true,
-              .keys = {.parts = 3, .of = 4},
-              .values = {.parts = 3, .of = 2},
-              .keeps_lengths = true},
-    .gates = {.count = decay_gates, .start = start_gates},
-    .param_count = attention_one,
+    .parts = {PARTS},
+    .gates = {.count = {.fixed = 2}, .start = start_gates},
+    .param_count = {.fixed = 1},
     .start_params = timestep_start_params,
     .form = 1,
-    .changed =
-        "queries and keys are 3/4 as wide as the head dimension, values twice as wide as "
-        "keys, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
-    .engine_options = &(const DecayRule){.delta = true,
-                                         .logarithms = timestep_logarithms,
-                                         .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true, DECAYS},
 };
 
 /* --- comba --- */
-
-static size_t three_parameters(const AttentionHead *head)
-{
-    (void)head;
-    return DECAY_FEEDBACK + 2;
-}
 
 /* The logit of s, and d. */
 static void start_comba(real *params, const AttentionHead *head, RandomKey key)
@@ -112,25 +101,13 @@ const AttentionKind attention_comba = {
     .help = "Comba: gated-delta with a weaker lookup, and queries corrected by the key",
     .uses = "negative-eigenvalues",
     .encodes_positions = true,
-    .parts = {.convolution = true,
-              .gate = true,
-              .norm = true,
-              .keys = {.parts = 3, .of = 4},
-              .values = {.parts = 3, .of = 2},
-              .keeps_lengths = true,
-              .out_gate = {.form = GATE_SIGMOID}},
-    .gates = {.count = decay_gates, .start = start_gates},
-    .param_count = three_parameters,
+    .parts = {PARTS, .out_gate = {.form = GATE_SIGMOID}},
+    .gates = {.count = {.fixed = 2}, .start = start_gates},
+    .param_count = {.fixed = DECAY_FEEDBACK + 2},
     .start_params = start_comba,
     .form = 1,
-    .changed =
-        "the lookup reads the state before its decay, and values are twice as wide as keys "
-        "(since 0.2)",
     .engine = &decay_engine,
-    .engine_options = &(const DecayRule){.delta = true,
-                                         .feedback = true,
-                                         .logarithms = timestep_logarithms,
-                                         .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true, .feedback = true, DECAYS},
 };
 
 /* --- deltaproduct --- */
@@ -150,7 +127,7 @@ static const real never = -1000;
 static void load_row(real *row, const AttentionData *from, size_t step,
                      const AttentionHead *head)
 {
-    const size_t width = head->width, of_values = head->value_width, steps = steps_of(head);
+    const size_t width = head->width, of_values = head->value_width, steps = head->copies;
     real *k = row + width, *v = k + width, *of_row = v + of_values;
     of_row[RATE] = from->gates[step];
     of_row[DECAY] = step == 0 ? from->gates[steps] : never;
@@ -165,7 +142,7 @@ static void load_row(real *row, const AttentionData *from, size_t step,
 static void row_backward(const real *drow, const AttentionData *to, size_t step,
                          const AttentionHead *head)
 {
-    const size_t width = head->width, of_values = head->value_width, steps = steps_of(head);
+    const size_t width = head->width, of_values = head->value_width, steps = head->copies;
     const real *dk = drow + width, *dv = dk + width, *of_row = dv + of_values;
     to->dgates[step] = of_row[RATE];
     if (step == 0)
@@ -177,17 +154,17 @@ static void row_backward(const real *drow, const AttentionData *to, size_t step,
 }
 
 const ChunkExpansion deltaproduct_expansion = {
-    .count = steps_of, .gates = ROW_GATES, .load = load_row, .backward = row_backward};
+    .gates = ROW_GATES, .load = load_row, .backward = row_backward};
 
 static size_t product_gates(const AttentionHead *head)
 {
-    return steps_of(head) + 1;
+    return head->copies + 1;
 }
 
 static void start_product_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
     for (size_t i = 0; i < product_gates(head); i++)
-        bias[i] = i == steps_of(head) ? timestep_bias(random_uniform(key, head->index)) : 0;
+        bias[i] = i == head->copies ? timestep_bias(random_uniform(key, head->index)) : 0;
 }
 
 const AttentionKind attention_deltaproduct = {
@@ -197,22 +174,12 @@ const AttentionKind attention_deltaproduct = {
     .cost = "steps D^2",
     .uses = "steps-per-token negative-eigenvalues",
     .encodes_positions = true,
-    .parts = {.convolution = true,
-              .norm = true,
-              .gate = true,
-              .keys = {.parts = 3, .of = 4},
-              .values = {.parts = 3, .of = 2},
-              .keeps_lengths = true},
+    .parts = {PARTS},
     .copies = steps_of,
-    .gates = {.count = product_gates, .start = start_product_gates},
-    .param_count = attention_one,
+    .gates = {.count = {.more = product_gates}, .start = start_product_gates},
+    .param_count = {.fixed = 1},
     .start_params = timestep_start_params,
     .form = 1,
-    .changed =
-        "keys and values of all steps are projected, and values are twice as wide as keys "
-        "(since 0.2)",
     .engine = &decay_product_engine,
-    .engine_options = &(const DecayRule){.delta = true,
-                                         .logarithms = timestep_logarithms,
-                                         .logarithms_backward = timestep_logarithms_backward},
+    .engine_options = &(const DecayRule){.delta = true, DECAYS},
 };

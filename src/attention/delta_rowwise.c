@@ -112,11 +112,6 @@ static void backward(const RowwiseRow *d, const AttentionData *data, const Atten
     row_unit_backward(d->k, data->k, of_k, width);
 }
 
-static size_t rates(const AttentionHead *head)
-{
-    return has_two(head) ? head->width + head->value_width : 1;
-}
-
 /* Step sizes differ by feature. */
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
@@ -127,49 +122,35 @@ static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 static const RowwiseRule rule = {
     .erases = true, .values = true, .load = load, .backward = backward};
 
+/* The layer of kda, which gdn2 shares. */
+#define LAYER                                                                               \
+    .uses = "negative-eigenvalues", .encodes_positions = true,                              \
+    .parts = {.convolution = true,                                                          \
+              .norm = true,                                                                 \
+              .gate = true,                                                                 \
+              .keeps_lengths = true,                                                        \
+              .out_gate = {.form = GATE_SIGMOID,                                            \
+                           .low = {.rank = {.per_value = 1}},                               \
+                           .bias = true}},                                                  \
+    .gates = {.count = {.per_key = 1},                                                      \
+              .low = {.rank = {.per_value = 1}},                                            \
+              .start = start_gates},                                                        \
+    .param_count = {.fixed = 1}, .start_params = timestep_start_params_from_one, .form = 1, \
+    .engine = &rowwise_engine, .engine_options = &rule
+
 const AttentionKind attention_kda = {
     .name = "kda",
     .source = "Kimi team 2025, arXiv 2510.26692",
     .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
-    .uses = "negative-eigenvalues",
-    .encodes_positions = true,
-    .parts = {.convolution = true,
-              .norm = true,
-              .gate = true,
-              .keeps_lengths = true,
-              .out_gate = {GATE_SIGMOID, {.rank = attention_one_per_value}, .bias = true}},
-    .gates = {.count = attention_one_per_feature,
-              {.rank = attention_one_per_value},
-              start_gates},
-    .rates = {.count = rates},
-    .param_count = attention_one,
-    .start_params = timestep_start_params_from_one,
-    .form = 1,
-    .changed = "its rates come from a layer of their own (since 0.2)",
-    .engine = &rowwise_engine,
-    .engine_options = &rule,
+    .rates = {.count = {.fixed = 1}},
+    LAYER,
 };
 
 const AttentionKind attention_gdn2 = {
     .name = "gdn2",
     .source = "Hatamizadeh et al. 2026, arXiv 2605.22791",
     .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
-    .uses = "negative-eigenvalues",
     .gates_values = true,
-    .encodes_positions = true,
-    .parts = {.convolution = true,
-              .norm = true,
-              .gate = true,
-              .keeps_lengths = true,
-              .out_gate = {GATE_SIGMOID, {.rank = attention_one_per_value}, .bias = true}},
-    .gates = {.count = attention_one_per_feature,
-              {.rank = attention_one_per_value},
-              start_gates},
-    .rates = {.count = rates},
-    .param_count = attention_one,
-    .start_params = timestep_start_params_from_one,
-    .form = 1,
-    .changed = "its rates come from a layer of their own (since 0.2)",
-    .engine = &rowwise_engine,
-    .engine_options = &rule,
+    .rates = {.count = {.per_key = 1, .per_value = 1}},
+    LAYER,
 };

@@ -42,7 +42,6 @@ const AttentionKind attention_retention = {
               .keeps_lengths = true,
               .values = {.parts = 2, .of = 1}},
     .form = 1,
-    .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.constant = decay},
 };
@@ -72,9 +71,8 @@ const AttentionKind attention_gated = {
     .help = "gated linear attention with one data-dependent decay per position",
     .encodes_positions = true,
     .parts = {.gate = true, .norm = true, .keeps_lengths = true},
-    .gates = {.count = decay_gates},
+    .gates = {.count = {.fixed = 1}},
     .form = 1,
-    .changed = "it has no QK-norm any more (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.logarithms = logarithms,
                                          .logarithms_backward = logarithms_backward},
@@ -105,21 +103,14 @@ static void gla_backward(const RowwiseRow *d, const AttentionData *data,
     }
 }
 
-static size_t sixteen(const AttentionHead *head)
-{
-    (void)head;
-    return 16;
-}
-
 const AttentionKind attention_gla = {
     .name = "gla",
     .source = "Yang et al. 2023, arXiv 2312.06635",
     .help = "GLA: gated linear attention with a data-dependent decay per feature",
     .parts = {.gate = true, .norm = true, .keeps_lengths = true, .keys = {.parts = 1, .of = 2}},
-    .gates = {.count = attention_one_per_feature, .low = {.rank = sixteen}},
+    .gates = {.count = {.per_key = 1}, .low = {.rank = {.fixed = 16}}},
     .encodes_positions = true,
     .form = 1,
-    .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
@@ -195,12 +186,9 @@ const AttentionKind attention_hgrn2 = {
               .keeps_lengths = true,
               .plain_convolution = true,
               .norms_all_heads = true},
-    .param_count = bounds,
+    .param_count = {.more = bounds},
     .start_params = start_bounds,
     .form = 1,
-    .changed =
-        "learned lower bounds of the decay, no QK-norm, no SiLU behind the convolution, and "
-        "one norm of all heads (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
 };

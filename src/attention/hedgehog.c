@@ -130,7 +130,7 @@ const AttentionKind attention_hedgehog = {
     .help = "softmax in chunks of 64, linear attention before them; for --convert",
     .cost = "2 D^2",
     .normalised = true,
-    .param_count = param_count,
+    .param_count = {.more = param_count},
     .start_params = start_params,
     .engine = &features_near_engine,
     .engine_options = &(const FeatureMap){.width = features_of,

@@ -24,7 +24,7 @@
 
 static bool learns(const AttentionHead *head)
 {
-    return head->kind->param_count != NULL;
+    return attention_has(&head->kind->param_count);
 }
 
 static size_t rank(const AttentionHead *head)
@@ -266,7 +266,7 @@ const AttentionKind attention_linformer = {
     .uses = "segment rank",
     .has_weights = true,
     .applies_rope = true,
-    .param_count = matrices_reals,
+    .param_count = {.more = matrices_reals},
     .start_params = start_matrices,
     .engine = &engine,
     .engine_options = &panel,

@@ -280,23 +280,16 @@ void steps_backward(const Steps *s, const Chunk *chunk, const real *dg, real *ds
 
 /* --- the kinds --- */
 
+/* The step size, the share, and the angles. */
+static size_t trapezoid_gates(const AttentionHead *head)
+{
+    return 2 + head->width / 2;
+}
+
 static void start_gates(real *bias, const AttentionHead *head, RandomKey key)
 {
-    size_t count = decay_gates(head);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < attention_count(&head->kind->gates.count, head); i++)
         bias[i] = i == 0 ? timestep_bias(random_uniform(key, head->index)) : 0;
-}
-
-static size_t thirty_two(const AttentionHead *head)
-{
-    (void)head;
-    return 32;
-}
-
-static size_t two_parameters(const AttentionHead *head)
-{
-    (void)head;
-    return DECAY_SKIP + 1;
 }
 
 static void start_params(real *params, const AttentionHead *head, RandomKey key)
@@ -320,14 +313,10 @@ const AttentionKind attention_mamba2 = {
               .keeps_lengths = true,
               .norms_all_heads = true,
               .gates_first = true},
-    .gates = {.count = decay_gates, .start = start_gates},
-    .param_count = two_parameters,
+    .gates = {.count = {.fixed = 1}, .start = start_gates},
+    .param_count = {.fixed = DECAY_SKIP + 1},
     .start_params = start_params,
     .form = 1,
-    .changed =
-        "all heads share queries and keys, which are twice as wide, like the values; the "
-        "convolution has a bias; one norm of all heads follows the output gate; outputs "
-        "are not over the root of the head dimension; no QK-norm (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.steps = true},
 };
@@ -338,11 +327,12 @@ const AttentionKind attention_mamba3 = {
     .help = "Mamba-3: mamba2 with the trapezoid rule and data-dependent RoPE",
     .encodes_positions = true,
     .parts = {.gate = true, .norm = true},
-    .gates = {.count = decay_gates, {.rank = thirty_two}, start_gates},
-    .param_count = two_parameters,
+    .gates = {.count = {.more = trapezoid_gates},
+              .low = {.rank = {.fixed = 32}},
+              .start = start_gates},
+    .param_count = {.fixed = DECAY_SKIP + 1},
     .start_params = start_params,
     .form = 1,
-    .changed = "outputs are not over the root of the head dimension (since 0.2)",
     .engine = &decay_trapezoid_engine,
     .engine_options = &(const DecayRule){.steps = true, .trapezoid = true},
 };

@@ -164,7 +164,7 @@ const AttentionKind attention_performer = {
     .help = "Performer (FAVOR+): positive random features that approximate softmax",
     .cost = "features D",
     .uses = "features",
-    .param_count = param_count,
+    .param_count = {.more = param_count},
     .start_params = start_params,
     .params_random = true,
     .normalised = true,

@@ -307,7 +307,7 @@ const AttentionKind attention_reformer = {
     .uses = "hashes buckets near",
     .normalised = true,
     .applies_rope = true,
-    .param_count = param_count,
+    .param_count = {.more = param_count},
     .start_params = start_params,
     .params_random = true,
     .engine = &engine,

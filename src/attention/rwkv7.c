@@ -112,11 +112,6 @@ static void backward(const RowwiseRow *d, const AttentionData *data, const Atten
 
 /* --- sizes --- */
 
-static size_t three_per_feature(const AttentionHead *head)
-{
-    return 3 * head->width;
-}
-
 /* A multiple of 32 near `factor` times the root of the model's dimension. */
 static size_t rank_near(double factor, const AttentionHead *head)
 {
@@ -203,19 +198,25 @@ const AttentionKind attention_rwkv7 = {
     .parts = {.norm = true,
               .gate = true,
               .token_shift = (const double[SHIFTS]){0.2, 0.7, 0.7, 0.9, 0.9, 0.2},
-              .value_mix = {attention_one_per_value, {.rank = rank_of_mix}, start_value_mix},
+              .value_mix = {.count = {.per_value = 1},
+                            .low = {.rank = {.more = rank_of_mix}},
+                            .start = start_value_mix},
               .has_bonus = true,
               .group_norm = true,
               .norm_power = 0.7,
-              .out_gate = {GATE_PLAIN, .low = {rank_of_out_gate, LOW_RANK_SIGMOID}},
+              .out_gate = {.form = GATE_PLAIN,
+                           .low = {.rank = {.more = rank_of_out_gate},
+                                   .form = LOW_RANK_SIGMOID}},
               .keeps_lengths = true},
-    .gates = {.count = attention_one_per_feature, {rank_of_rates, LOW_RANK_TANH}, start_decays},
-    .rates = {.count = attention_one_per_feature, {.rank = rank_of_rates}, start_rates},
-    .param_count = three_per_feature,
+    .gates = {.count = {.per_key = 1},
+              .low = {.rank = {.more = rank_of_rates}, .form = LOW_RANK_TANH},
+              .start = start_decays},
+    .rates = {.count = {.per_key = 1},
+              .low = {.rank = {.more = rank_of_rates}},
+              .start = start_rates},
+    .param_count = {.per_key = 3},
     .start_params = start_params,
     .form = 1,
-    .changed = "it has the layer of its authors: token shift, low ranks, bonus, value mix and "
-               "GroupNorm (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){
         .erases = true, .erase_key = true, .load = load, .backward = backward}};

@@ -53,6 +53,11 @@ works 'train --attn help works' "$bin/train" --attn help
 check 'train --attn help lists both kinds' eval "prints '^ *softmax ' && prints '^ *linear '"
 check 'train --attn help lists gated-delta' prints '^gated-delta '
 check 'train --attn help groups the kinds' prints '^Delta rule: '
+works 'train --attn help mamba2 works' "$bin/train" --attn help mamba2
+check 'it describes the layer of its authors' prints 'queries and keys 2/1 as wide'
+works 'train --attn help mamba2 --parts common works' "$bin/train" --attn help mamba2 --parts common
+check 'it describes the layer with the common parts' \
+    eval "prints 'with --parts common' && prints 'RMSNorm of each head' && ! prints 'as wide as'"
 
 # --- several kinds, several values ---
 
@@ -158,6 +163,8 @@ no 'dropout of n-grams without n-grams' 2 '--ngram-dropout has no effect here: i
     '--ngram-dropout .2 text.txt'
 no 'options of RoPE without RoPE' 2 '--rope-base has no effect here: it needs --pos rotary' \
     '--pos learned --rope-base 5000 text.txt'
+no 'QK-norm, which the common parts do not have' 2 '--qk-norm has no effect here: it needs --parts authors' \
+    '--parts common --qk-norm text.txt'
 no 'RoPE of less than a pair' 2 '--rope-share 0.1 of a head dimension of 8 rotates nothing' \
     '--pos rotary --rope-share 0.1 text.txt'
 no 'heads that do not divide --dim' 2 '--heads 3 does not divide --dim 16' '--heads 3 text.txt'

@@ -20,7 +20,6 @@ typedef struct Row {
 } Row;
 
 typedef struct Job {
-    const AttentionKind *kind;
     AttentionSizes sizes;
     real *qkv, *gates, *rates, *params, *out, *saved, *scratch;
     real *dout, *dqkv, *dgates, *drates, *dparams, *dheads;
@@ -47,22 +46,22 @@ static void run_forward(void *context)
 {
     const Job *job = context;
     const AttentionBatch batch = batch_of(job);
-    attention_forward(job->kind, &batch, &job->sizes);
+    attention_forward(&batch, &job->sizes);
 }
 
 static void run_backward(void *context)
 {
     const Job *job = context;
     const AttentionBatch batch = batch_of(job);
-    attention_backward(job->kind, &batch, &job->sizes);
+    attention_backward(&batch, &job->sizes);
 }
 
 static void lay_out(Job *job, Arena *arena)
 {
-    const AttentionHead head = attention_head(job->kind, &job->sizes, 0);
+    const AttentionHead head = attention_head(&job->sizes, 0);
     size_t rows = job->sizes.batch * job->sizes.length;
     size_t gates = rows * head.gates_stride, rates = rows * head.rates_stride;
-    size_t count = attention_param_count(job->kind, &job->sizes);
+    size_t count = attention_param_count(&job->sizes);
     job->qkv = arena_reals(arena, rows * head.stride);
     job->dqkv = arena_reals(arena, rows * head.stride);
     job->out = arena_reals(arena, rows * head.out_stride);
@@ -73,17 +72,17 @@ static void lay_out(Job *job, Arena *arena)
     job->drates = arena_reals(arena, rates);
     job->params = arena_reals(arena, count);
     job->dparams = arena_reals(arena, count);
-    job->dheads = arena_reals(arena, attention_dheads_reals(job->kind, &job->sizes));
-    job->saved = arena_reals(arena, attention_memory(job->kind, &job->sizes).saved);
-    job->scratch = arena_reals(arena, attention_memory(job->kind, &job->sizes).scratch);
+    job->dheads = arena_reals(arena, attention_dheads_reals(&job->sizes));
+    job->saved = arena_reals(arena, attention_memory(&job->sizes).saved);
+    job->scratch = arena_reals(arena, attention_memory(&job->sizes).scratch);
 }
 
 static void fill(Job *job)
 {
-    const AttentionHead first = attention_head(job->kind, &job->sizes, 0);
+    const AttentionHead first = attention_head(&job->sizes, 0);
     size_t rows = job->sizes.batch * job->sizes.length;
     size_t gates = rows * first.gates_stride, rates = rows * first.rates_stride;
-    size_t count = attention_param_count(job->kind, &job->sizes) / job->sizes.heads;
+    size_t count = attention_param_count(&job->sizes) / job->sizes.heads;
     RandomKey key = random_key(1, RANDOM_TEST, 0);
     for (size_t i = 0; i < rows * first.stride; i++)
         job->qkv[i] = (real)(random_uniform(key, i) - 0.5);
@@ -94,15 +93,16 @@ static void fill(Job *job)
     for (size_t i = 0; i < rates; i++)
         job->rates[i] = (real)random_normal(key, i);
     for (size_t i = 0; count > 0 && i < job->sizes.heads; i++) {
-        AttentionHead head = attention_head(job->kind, &job->sizes, i);
-        job->kind->start_params(job->params + i * count, &head, random_subkey(key, i));
+        AttentionHead head = attention_head(&job->sizes, i);
+        head.kind->start_params(job->params + i * count, &head, random_subkey(key, i));
     }
 }
 
 static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *options,
                    double peak)
 {
-    Job job = {.kind = kind, .sizes = config_attention_sizes(&options->model, 0)};
+    Job job = {.sizes = config_attention_sizes(&options->model, 0)};
+    job.sizes.kind = kind;
     job.sizes.batch = options->batch;
     job.sizes.length = n;
     Arena arena = {0};
@@ -115,10 +115,10 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
                .batch = job.sizes.batch,
                .forward = bench_time(run_forward, &job, options->repeats),
                .backward = bench_time(run_backward, &job, options->repeats)};
-    AttentionHead head = attention_head(kind, &job.sizes, 0);
+    AttentionHead head = attention_head(&job.sizes, 0);
     double flop = kind->engine->flop(&head) * (double)(job.sizes.batch * job.sizes.heads);
     row.utilisation = flop / row.forward.median / peak;
-    row.megabytes = (double)(attention_memory(kind, &job.sizes).saved * sizeof(real)) / 1e6;
+    row.megabytes = (double)(attention_memory(&job.sizes).saved * sizeof(real)) / 1e6;
     arena_free(&arena);
     return row;
 }

@@ -368,6 +368,8 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
          "--steps 0, since --steps decides when both are set"},
         {"ffn", settings->match.parameters == 0,
          "--match-params with an attention kind, whose width it then is"},
+        {"qk-norm", !settings->model.qk_norm || settings->model.parts != PARTS_COMMON,
+         "--parts authors, since --parts common has no QK-norm"},
         {"rope-base", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"rope-share", settings->model.positions == POSITIONS_ROTARY, "--pos rotary"},
         {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
