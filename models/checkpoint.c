@@ -19,14 +19,20 @@ Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpu
 
 /* --- forms of attention kinds --- */
 
-/* Those of the kinds that have changed what they compute, such as "kda=1 gla=1"; NULL if
- * none has. Caller frees. */
+/* The form of a kind, such as "kda=1". Caller frees. */
+static char *form_of(const AttentionKind *kind)
+{
+    return text_format("%s=%zu", kind->name, kind->form);
+}
+
+/* Those of the kinds that have changed what they compute, separated by blanks; NULL if none
+ * has. Caller frees. */
 static char *forms_of(const ModelConfig *config)
 {
     char *forms = NULL;
     for (size_t k = 0; k < config->attention.count; k++) {
         const AttentionKind *kind = config_kind(config, k);
-        char *form = text_format("%s=%zu", kind->name, kind->form);
+        char *form = form_of(kind);
         if (kind->form > 0 && !text_is_listed(form, forms))
             text_append(&forms, "%s%s", forms ? " " : "", form);
         free(form);
@@ -38,16 +44,17 @@ static char *forms_of(const ModelConfig *config)
 static bool check_forms(const Checkpoint *c, Error *error)
 {
     const char *stored = safetensors_metadata(&c->file, FORMS_KEY);
-    char *forms = forms_of(&c->config), *kinds = config_attention(&c->config);
-    bool good = !forms || (stored && strcmp(stored, forms) == 0) ||
-                error_set(
-                    error,
-                    "%s: a model of an earlier '%s' attention, which this linnet does not "
-                    "have; CHANGELOG.md lists what has changed. Train it anew, or use the "
-                    "linnet that wrote it",
-                    c->file.path, kinds);
-    free(forms);
-    free(kinds);
+    bool good = true;
+    for (size_t k = 0; good && k < c->config.attention.count; k++) {
+        const AttentionKind *kind = config_kind(&c->config, k);
+        char *form = form_of(kind);
+        good = kind->form == 0 || text_is_listed(form, stored) ||
+               error_set(error,
+                         "%s: a model of an earlier '%s' attention, which this linnet does not "
+                         "have: %s. Train it anew, or use the linnet that wrote it",
+                         c->file.path, kind->name, kind->changed);
+        free(form);
+    }
     return good;
 }
 

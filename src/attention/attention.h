@@ -201,7 +201,9 @@ struct AttentionKind {
     LayerParts parts; /* as its authors have them */
     GateLayer gates, rates;
 
-    size_t form; /* how often it has changed what it computes */
+    /* How often it has changed what it computes; and the last change, since which version. */
+    size_t form;
+    const char *changed;
 
     /* Parameters of a head: how many, their initial values, and whether they are random and
      * not trained (then there is no dparams). */

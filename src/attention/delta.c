@@ -49,6 +49,8 @@ const AttentionKind attention_delta = {
     .gates = {.count = {.fixed = 1}},
     .encodes_positions = true,
     .form = 1,
+    .changed =
+        "outputs are over the root of the head dimension, without QK-norm or RoPE (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.delta = true},
 };
@@ -81,6 +83,9 @@ const AttentionKind attention_gated_delta = {
     .param_count = {.fixed = 1},
     .start_params = timestep_start_params,
     .form = 1,
+    .changed =
+        "queries and keys are 3/4 as wide as the head dimension, values twice as wide as "
+        "keys, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.delta = true, DECAYS},
 };
@@ -106,6 +111,9 @@ const AttentionKind attention_comba = {
     .param_count = {.fixed = DECAY_FEEDBACK + 2},
     .start_params = start_comba,
     .form = 1,
+    .changed =
+        "the lookup reads the state before its decay, and values are twice as wide as keys "
+        "(since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.delta = true, .feedback = true, DECAYS},
 };
@@ -180,6 +188,9 @@ const AttentionKind attention_deltaproduct = {
     .param_count = {.fixed = 1},
     .start_params = timestep_start_params,
     .form = 1,
+    .changed =
+        "keys and values of all steps are projected, and values are twice as wide as keys "
+        "(since 0.2)",
     .engine = &decay_product_engine,
     .engine_options = &(const DecayRule){.delta = true, DECAYS},
 };

@@ -140,6 +140,7 @@ static const RowwiseRule rule = {
 
 const AttentionKind attention_kda = {
     .name = "kda",
+    .changed = "its rates come from a layer of their own (since 0.2)",
     .source = "Kimi team 2025, arXiv 2510.26692",
     .help = "Kimi delta attention: the delta rule with a data-dependent decay per feature",
     .rates = {.count = {.fixed = 1}},
@@ -148,6 +149,7 @@ const AttentionKind attention_kda = {
 
 const AttentionKind attention_gdn2 = {
     .name = "gdn2",
+    .changed = "its rates come from a layer of their own (since 0.2)",
     .source = "Hatamizadeh et al. 2026, arXiv 2605.22791",
     .help = "Gated DeltaNet-2: kda with a gate per feature for erasing and one for writing",
     .gates_values = true,

@@ -42,6 +42,7 @@ const AttentionKind attention_retention = {
               .keeps_lengths = true,
               .values = {.parts = 2, .of = 1}},
     .form = 1,
+    .changed = "values are twice as wide, and there is no QK-norm (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.constant = decay},
 };
@@ -73,6 +74,7 @@ const AttentionKind attention_gated = {
     .parts = {.gate = true, .norm = true, .keeps_lengths = true},
     .gates = {.count = {.fixed = 1}},
     .form = 1,
+    .changed = "it has no QK-norm any more (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.logarithms = logarithms,
                                          .logarithms_backward = logarithms_backward},
@@ -111,6 +113,7 @@ const AttentionKind attention_gla = {
     .gates = {.count = {.per_key = 1}, .low = {.rank = {.fixed = 16}}},
     .encodes_positions = true,
     .form = 1,
+    .changed = "queries and keys are half as wide, without QK-norm (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = gla_load, .backward = gla_backward},
 };
@@ -189,6 +192,9 @@ const AttentionKind attention_hgrn2 = {
     .param_count = {.more = bounds},
     .start_params = start_bounds,
     .form = 1,
+    .changed =
+        "learned lower bounds of the decay, no QK-norm, no SiLU behind the convolution, and "
+        "one norm of all heads (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){.load = hgrn2_load, .backward = hgrn2_backward},
 };

@@ -317,6 +317,10 @@ const AttentionKind attention_mamba2 = {
     .param_count = {.fixed = DECAY_SKIP + 1},
     .start_params = start_params,
     .form = 1,
+    .changed =
+        "all heads share queries and keys, which are twice as wide, like the values; the "
+        "convolution has a bias; one norm of all heads follows the output gate; outputs "
+        "are not over the root of the head dimension; no QK-norm (since 0.2)",
     .engine = &decay_engine,
     .engine_options = &(const DecayRule){.steps = true},
 };
@@ -333,6 +337,7 @@ const AttentionKind attention_mamba3 = {
     .param_count = {.fixed = DECAY_SKIP + 1},
     .start_params = start_params,
     .form = 1,
+    .changed = "outputs are not over the root of the head dimension (since 0.2)",
     .engine = &decay_trapezoid_engine,
     .engine_options = &(const DecayRule){.steps = true, .trapezoid = true},
 };

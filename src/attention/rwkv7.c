@@ -217,6 +217,8 @@ const AttentionKind attention_rwkv7 = {
     .param_count = {.per_key = 3},
     .start_params = start_params,
     .form = 1,
+    .changed = "it has the layer of its authors: token shift, low ranks, bonus, value mix and "
+               "GroupNorm (since 0.2)",
     .engine = &rowwise_engine,
     .engine_options = &(const RowwiseRule){
         .erases = true, .erase_key = true, .load = load, .backward = backward}};

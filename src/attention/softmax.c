@@ -124,6 +124,7 @@ const AttentionKind attention_fox = {
     .encodes_positions = true,
     .gates = {.count = {.fixed = 1}},
     .form = 1,
+    .changed = "in hybrids its layers have no RoPE (since 0.2)",
     .engine = &fox_engine,
     .engine_options = &(const PanelKind){.fades = true,
                                          .prepare = fox_prepare,

@@ -219,6 +219,7 @@ const AttentionKind attention_taylor2 = {
     .normalised = true,
     .most_keys = MOST,
     .form = 1,
+    .changed = "queries and keys have no idle dimensions beyond 16 (since 0.2)",
     .engine = &features_engine,
     .engine_options = &(const FeatureMap){.width = second_features,
                                           .query = &second,
