@@ -115,7 +115,7 @@ check 'the incomplete row is written again' same_runs softmax torn
 
 # A checkpoint of a kind that has computed something else before.
 train kda --attn kda --steps 2 text.txt
-LC_ALL=C sed 's/"header_crc32"/"header_crc--"/; s/kda=1/kda=0/' kda/last.safetensors >former.safetensors
+LC_ALL=C sed 's/"header_crc32"/"header_crc--"/; s/"crc32"/"crc--"/; s/kda=1/kda=0/' kda/last.safetensors >former.safetensors
 refused 'a model of an earlier form of its kind is refused with the reason' 1 \
     "earlier 'kda' attention, which this linnet does not have: its rates come from .*(since 0.2)" \
     "$bin/sample" --length 3 former.safetensors
