@@ -671,18 +671,16 @@ TEST(the_markdown_table_has_intervals)
     groups_choose_scales(runs, COUNT);
     check_markdown(
         runs, COUNT,
-        "| run | attn | params | tokens | seeds | validation ppl | test ppl | test ppl vs. "
-        "first | "
-        "tokens/s "
-        "| time | MB |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
-        "| A | softmax | 1.68M | 64k | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | 12.9k | "
-        "1:01:01 | - "
-        "|\n"
-        "| B | linear | 1.68M | 64k | 2 | 110.00 ± 1.11 | - | - | 12.9k | 1:01:01 | 75 |\n"
-        "| C | window+a-b-c-d-e-f-g | 1.68M | 64k | - | 60.65 | 121.31 | -39.3 % | 12.9k | "
-        "1:01:01 | "
-        "- "
-        "|\n");
+        "| run | attn | params | tokens | seeds | validation ppl | test ppl | "
+        "validation ppl vs. first | verdict | tokens/s | time | MB |\n"
+        "|---|---|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|\n"
+        "| A | softmax | 1.68M | 64k | 2 | 100.00 ± 1.01 | 200.00 ± 2.01 | - | - | 12.9k | "
+        "1:01:01 | - |\n"
+        "| B | linear | 1.68M | 64k | 2 | 110.00 ± 1.11 | - | +10.0 % (+9.5 to +10.5) | worse "
+        "| "
+        "12.9k | 1:01:01 | 75 |\n"
+        "| C | window+a-b-c-d-e-f-g | 1.68M | 64k | - | 60.65 | 121.31 | -39.3 % | - | 12.9k | "
+        "1:01:01 | - |\n");
     runs[0].test = NULL;
     check_markdown(runs, 1,
                    "| run | attn | params | tokens | validation ppl | tokens/s | time |\n"

@@ -47,6 +47,11 @@ static const Option rows[] = {
              "each attention kind: validation loss, of which the best of each kind is chosen, "
              "or accuracy for settings of synthetic tasks, such as pairs",
      .common = true},
+    {.name = "within", OPTION_STRING("SETTING", FIELD(within), NULL),
+     .help = "compare runs with the same value of this setting only, such as context: a table, a "
+             "chart and a verdict for each value",
+     .also = "facet group-by split-by per",
+     .common = true},
     {.name = "forest", OPTION_SWITCH(FIELD(forest), "no"),
      .help = "draw the differences from the control with their confidence intervals, grouped "
              "by idea, in place of the curves",
@@ -133,7 +138,7 @@ static char **find_folders(const CommandLine *line, GridProgress *progress)
 
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
  * runs. */
-static RunData *read_runs(const CommandLine *line, GridProgress *progress)
+static RunData *read_runs(const CommandLine *line, const char *within, GridProgress *progress)
 {
     RunData *runs = NULL;
     char **folders = find_folders(line, progress);
@@ -148,7 +153,12 @@ static RunData *read_runs(const CommandLine *line, GridProgress *progress)
         }
     }
     text_lines_free(folders);
-    groups_sort(runs, arrlenu(runs));
+    groups_sort(runs, arrlenu(runs), within);
+    bool has_setting = !within || !runs;
+    for (size_t r = 0; r < arrlenu(runs); r++)
+        has_setting = has_setting || runs[r].apart;
+    if (!has_setting)
+        die_usage("--within %s: no run has a setting of this name", within);
     return runs;
 }
 
@@ -168,6 +178,7 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
                  {"y", "with --by", settings->by},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
+                 {"within", "with --by", settings->by},
                  {"forest", "with --by", settings->by},
                  {"forest", without_chart, no_chart},
                  {"x", "with --forest", settings->forest},
@@ -197,7 +208,7 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
 static GridProgress compare(const CommandLine *line, const CompareSettings *settings)
 {
     GridProgress progress = {0};
-    RunData *runs = read_runs(line, &progress);
+    RunData *runs = read_runs(line, settings->within, &progress);
     size_t count = arrlenu(runs);
     Sweep *sweep = NULL;
     Error error;

@@ -1,6 +1,6 @@
 /* The program compare: runs as tables, charts and sentences in the terminal, as Markdown, JSON
- * or CSV, as an SVG picture, as a page. Runs on different corpora are shown one corpus after
- * another. */
+ * or CSV, as an SVG picture, as a page. Runs whose losses do not compare, as on different
+ * corpora, are shown one corpus after another. */
 #ifndef LINNET_COMPARE_H
 #define LINNET_COMPARE_H
 
@@ -22,6 +22,7 @@ typedef struct CompareSettings {
     char *reach;          /* losses, in a list */
     char *control;        /* the group that the others are compared with; NULL: the first */
     char *by;             /* the setting to show results against; NULL: none */
+    char *within;         /* the setting whose values are compared apart; NULL: none */
     size_t watch;         /* seconds between pages of a grid that is not finished; 0: no */
     bool markdown, json, csv, csv_log, group, forest;
 } CompareSettings;

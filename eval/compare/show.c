@@ -4,6 +4,7 @@
 #include "eval/runs/results.h"
 #include "eval/show/terminal.h"
 #include "src/base/containers.h"
+#include "src/base/program.h"
 #include "src/base/text.h"
 
 #include <math.h>
@@ -215,9 +216,8 @@ static void write_svg(const Comparison *all, const CompareSettings *settings)
     const Section *section = &all->sections[0];
     if (arrlenu(all->sections) > 1) {
         char *safe = terminal_safe_name(section->name, SIZE_MAX, terminal_is_utf8());
-        print_warning(
-            "%s: shows the runs on %s only; give the runs of one corpus to draw others",
-            settings->svg, safe);
+        print_warning("%s: shows %s only; to draw another section, give its runs alone",
+                      settings->svg, safe);
         free(safe);
     }
     Error error;
@@ -249,8 +249,9 @@ static void note_losses(const RunGroup *one)
         warn_of(one, text_format("diverged: its %s ended as %g", diverged, loss));
 }
 
-/* Says why the table lacks a run's test score. */
-static void note_scores(const RunGroup *one)
+/* Says why the table lacks a run's test score; counts those that were made in another way than
+ * the others of their section. */
+static void note_scores(const RunGroup *one, size_t *others)
 {
     const RunData *run = one->runs[0];
     const RunScore *score = run->scores, *end = score + arrlenu(run->scores);
@@ -272,16 +273,14 @@ static void note_scores(const RunGroup *one)
         warn_of(one, text_format("its test score does not say how many bytes the text has; run "
                                  "eval again to compare bits per byte"));
     else
-        warn_of(one, text_format("its test score has another text, tokenizer, window or stride "
-                                 "than the others"));
+        ++*others;
 }
 
-/* The parameter `by` names the setting whose best values are compared; NULL: none. */
-static void note_differences(const Comparison *all, const char *by)
+static void note_differences(const Comparison *all, const CompareSettings *settings)
 {
     char *texts = NULL;
     for (size_t s = 0; s < arrlenu(all->sections); s++) {
-        char *sentence = sentences_unequal(all->sections[s].groups, by);
+        char *sentence = sentences_unequal(all->sections[s].groups, settings->by);
         char *safe = sentence ? terminal_safe_name(sentence, SIZE_MAX, terminal_is_utf8())
                               : NULL;
         if (safe)
@@ -290,7 +289,7 @@ static void note_differences(const Comparison *all, const char *by)
         free(sentence);
         free(safe);
     }
-    if (arrlenu(all->sections) > 1) {
+    if (arrlenu(all->sections) > 1 && !settings->within) {
         char *safe = terminal_safe_name(texts, SIZE_MAX, terminal_is_utf8());
         print_warning("the runs are on different texts or tokens (%s); each is compared by "
                       "itself",
@@ -300,13 +299,20 @@ static void note_differences(const Comparison *all, const char *by)
     free(texts);
 }
 
-static void print_notes(const Comparison *all, const char *by)
+static void print_notes(const Comparison *all, const CompareSettings *settings)
 {
-    note_differences(all, by);
+    note_differences(all, settings);
     for (size_t r = 0; r < all->count; r++)
         note_losses(&all->each[r]);
+    size_t others = 0;
     for (size_t r = 0; r < all->count; r++)
-        note_scores(&all->each[r]);
+        note_scores(&all->each[r], &others);
+    if (others > 0)
+        print_warning(
+            "%zu test score%s left out, as %s another text, tokenizer, window or stride "
+            "than the others; eval --context and --stride make them alike, and --within "
+            "context compares each context by itself",
+            others, others > 1 ? "s are" : " is", others > 1 ? "they have" : "it has");
     for (size_t g = 0; g < arrlenu(all->groups); g++) {
         char *steps = sentences_steps(&all->groups[g]);
         if (steps)
@@ -344,7 +350,7 @@ static void show_sweep(const Sweep *sweep, const CompareSettings *settings)
     Error error;
     if (!settings->json)
         sweep_print(sweep, settings);
-    fflush(stdout);
+    program_flush_output();
     if (settings->svg && !sweep_write_svg(sweep, settings->svg, settings->title, &error))
         die("%s", error.text);
     if (!settings->json && !sweep_is_of_task(sweep))
@@ -372,7 +378,7 @@ static void show_all(const Comparison *all, const Sweep *sweep, const ResultsRea
         else
             print_section(&all->sections[s], several, reach, settings);
     }
-    fflush(stdout);
+    program_flush_output();
     if (settings->svg && !sweep)
         write_svg(all, settings);
     /* A chart that was asked for is drawn all the same. */
@@ -397,7 +403,7 @@ void compare_show(RunData *runs, size_t count, const Sweep *sweep,
     if (settings->html)
         write_page(&all, sweep, settings, progress);
     if (!waits && !of_task)
-        print_notes(&all, settings->by);
+        print_notes(&all, settings);
     comparison_free(&all);
     arrfree(reach);
 }

@@ -99,6 +99,31 @@ static void add_factors(Sweep *sweep, const RunData *a, const RunData *b)
     }
 }
 
+/* Whether runs with the same value of one setting have the same value of the other. */
+static bool determines(const Sweep *sweep, const char *one, const char *other)
+{
+    for (size_t a = 0; a < sweep->count; a++)
+        for (size_t b = 0; b < a; b++)
+            if (strcmp(setting_or_none(&sweep->runs[a], one),
+                       setting_or_none(&sweep->runs[b], one)) == 0 &&
+                strcmp(setting_or_none(&sweep->runs[a], other),
+                       setting_or_none(&sweep->runs[b], other)) != 0)
+                return false;
+    return true;
+}
+
+/* Leaves out factors that follow from an earlier one, as the batch size does from the context
+ * with --batch-tokens. */
+static void drop_dependent(Sweep *sweep)
+{
+    for (size_t i = arrlenu(sweep->factors); i-- > 1;)
+        for (size_t j = 0; j < i; j++)
+            if (determines(sweep, sweep->factors[j], sweep->factors[i])) {
+                arrdel(sweep->factors, i);
+                break;
+            }
+}
+
 static void find_factors(Sweep *sweep)
 {
     double of_a, of_b;
@@ -109,6 +134,7 @@ static void find_factors(Sweep *sweep)
                 value_of(sweep, &sweep->runs[a], &of_a, &error) &&
                 value_of(sweep, &sweep->runs[b], &of_b, &error) && of_a == of_b)
                 add_factors(sweep, &sweep->runs[a], &sweep->runs[b]);
+    drop_dependent(sweep);
 }
 
 static bool belongs_to(const Sweep *sweep, const Line *line, const RunData *run)

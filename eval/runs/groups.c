@@ -166,12 +166,12 @@ static bool is_between_words(const char *text, size_t at)
 
 /* How many characters of whole words the names of all groups share at the beginning, or, after
  * so many, at the end. */
-static size_t shared_words(const RunGroup *groups, size_t prefix, bool at_end)
+static size_t shared_words(RunGroup *const *groups, size_t prefix, bool at_end)
 {
-    const char *first = groups[0].whole_name;
+    const char *first = groups[0]->whole_name;
     size_t same = strlen(first) - (at_end ? prefix : 0);
     for (size_t g = 1; g < arrlenu(groups); g++) {
-        const char *name = groups[g].whole_name;
+        const char *name = groups[g]->whole_name;
         size_t length = 0, of_first = strlen(first), of_name = strlen(name);
         while (length < same && length + prefix < of_name &&
                (at_end ? first[of_first - 1 - length] == name[of_name - 1 - length]
@@ -184,25 +184,48 @@ static size_t shared_words(const RunGroup *groups, size_t prefix, bool at_end)
                                 : is_between_words(first, same)))
         same--;
     for (size_t g = 0; g < arrlenu(groups); g++)
-        if (strlen(groups[g].whole_name) <= prefix + same)
+        if (strlen(groups[g]->whole_name) <= prefix + same)
             return 0;
     return same;
 }
 
-/* Takes what all names share from the names that are shown. */
-static void shorten_names(RunGroup *groups)
+/* Takes what the names of these groups share from those that are shown. */
+static void shorten(RunGroup *const *groups)
 {
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        groups[g].whole_name = memory_copy_text(groups[g].name);
     if (arrlenu(groups) < 2)
         return;
     const size_t prefix = shared_words(groups, 0, false),
                  suffix = shared_words(groups, prefix, true);
     for (size_t g = 0; g < arrlenu(groups); g++) {
-        char *name = groups[g].name;
+        char *name = groups[g]->name;
         const size_t length = strlen(name) - prefix - suffix;
         memmove(name, name + prefix, length);
         name[length] = '\0';
+    }
+}
+
+static const char *apart_value(const RunGroup *group)
+{
+    const RunSetting *apart = group->runs[0]->apart;
+    return apart ? apart->value : "";
+}
+
+/* Groups that are compared apart may have one name. */
+static void shorten_names(RunGroup *groups)
+{
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        groups[g].whole_name = memory_copy_text(groups[g].name);
+    for (size_t first = 0; first < arrlenu(groups); first++) {
+        RunGroup **together = NULL;
+        bool is_first = true;
+        for (size_t g = 0; g < arrlenu(groups); g++)
+            if (strcmp(apart_value(&groups[g]), apart_value(&groups[first])) == 0) {
+                is_first = is_first && g >= first;
+                arrput(together, &groups[g]);
+            }
+        if (is_first)
+            shorten(together);
+        arrfree(together);
     }
 }
 

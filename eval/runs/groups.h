@@ -57,10 +57,11 @@ typedef struct RunGroup {
     GroupDifference differences[GROUP_LOSSES];
 } RunGroup;
 
-/* The groups whose losses compare with one another: those on one corpus. */
+/* The groups whose losses compare with one another: those on one corpus, with one value of the
+ * setting whose values are compared apart. */
 typedef struct Section {
-    char *name; /* the corpus and, where others have it with other tokens, the settings that
-                 * differ; not made safe; owned */
+    char *name; /* the corpus, that value and, where others have the corpus with other tokens,
+                 * the settings that differ; not made safe; owned */
     RunGroup *each, *groups; /* as in Comparison, whose groups they borrow; arrays of stb_ds */
 } Section;
 
@@ -108,8 +109,9 @@ GroupLoss groups_measure(const RunGroup *groups);
 /* The test losses that go with a measure. */
 GroupLoss groups_test_of(GroupLoss measure);
 const char *groups_unit(GroupLoss loss);
-/* Puts the runs of one corpus together, the corpora in the order given. */
-void groups_sort(RunData *runs, size_t count);
+/* Puts the runs whose losses compare together, in the order given. Runs with different values
+ * of the setting `apart` (NULL: none) do not. */
+void groups_sort(RunData *runs, size_t count, const char *apart);
 /* Decides for each run whether it is compared in bits per byte, counts the scales, and decides
  * by which protocols the runs of each, which are neighbours, compare their test scores: those
  * that most of them have. */
@@ -130,7 +132,7 @@ const char *group_seed(const RunData *run);
 double group_epoch_to_reach(const RunGroup *group, double loss);
 
 /* The losses that differences from the control are shown of where there is room for one kind:
- * those of the test, if any of them compare, or else the measure. */
+ * those of the test, if all groups have them, or else the measure. */
 GroupLoss groups_compared_loss(const RunGroup *groups);
 /* "better" for a lower loss, "worse" for a higher one, unless it is "not told apart". */
 const char *difference_word(double difference, bool told_apart);
@@ -140,7 +142,7 @@ const char *group_verdict(const GroupDifference *difference);
 double group_per_cent(const GroupDifference *from, double difference, GroupLoss loss);
 
 /* Whether the losses of two runs compare: they are of the same text, and of the same tokens or
- * in bits per byte. */
+ * in bits per byte, and are not to be compared apart. */
 bool groups_same_scale(const RunData *a, const RunData *b);
 
 /* Whether the best loss of any run is of a part of the validation text. */

@@ -66,8 +66,18 @@ static void choose_measure(RunData *runs, size_t count)
     }
 }
 
-void groups_sort(RunData *runs, size_t count)
+static const RunSetting *find_setting(const RunData *run, const char *name)
 {
+    for (size_t i = arrlenu(run->settings); name && i-- > 0;)
+        if (strcmp(run->settings[i].name, name) == 0)
+            return &run->settings[i];
+    return NULL;
+}
+
+void groups_sort(RunData *runs, size_t count, const char *apart)
+{
+    for (size_t r = 0; r < count; r++)
+        runs[r].apart = find_setting(&runs[r], apart);
     choose_measure(runs, count);
     for (size_t end = 0; end < count;) {
         const RunData first = runs[end];
@@ -98,7 +108,9 @@ void groups_choose_scales(RunData *runs, size_t count)
 
 bool groups_same_scale(const RunData *a, const RunData *b)
 {
-    return agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
+    const char *one = a->apart ? a->apart->value : "", *other = b->apart ? b->apart->value : "";
+    return strcmp(one, other) == 0 &&
+           agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
 }
 
 bool group_has_part(const RunGroup *group)
@@ -137,6 +149,8 @@ static char *section_name(const RunData *run, const RunData *runs, size_t count)
     bool resized = false;
     for (size_t r = 0; r < count; r++)
         resized |= !scale_setting_differs(run, &runs[r], 0) && text_size_differs(run, &runs[r]);
+    if (run->apart)
+        text_append(&name, ", %s = %s", run->apart->name, run->apart->value);
     if (resized)
         text_append(&name, ", validation text of %zu bytes", run->valid_bytes);
     for (size_t i = 1; i < settings; i++) {
@@ -262,10 +276,12 @@ size_t groups_choose_control(RunGroup *groups, const char *name)
 GroupLoss groups_compared_loss(const RunGroup *groups)
 {
     const GroupLoss measure = groups_measure(groups), test = groups_test_of(measure);
-    for (size_t g = 0; g < arrlenu(groups); g++)
-        if (!isnan(groups[g].differences[test].of.mean))
-            return test;
-    return measure;
+    size_t measured = 0, tested = 0;
+    for (size_t g = 0; g < arrlenu(groups); g++) {
+        measured += isnan(groups[g].differences[measure].of.mean) ? 0 : 1;
+        tested += isnan(groups[g].differences[test].of.mean) ? 0 : 1;
+    }
+    return tested > 0 && tested >= measured ? test : measure;
 }
 
 const char *difference_word(double difference, bool told_apart)

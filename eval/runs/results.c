@@ -253,6 +253,13 @@ static char *change_or_control(const RunGroup *groups, size_t g, GroupLoss loss)
                : against_first(groups, g, loss);
 }
 
+/* Shown only if the losses compared are those of the test, or those of the validation. */
+static char *change_of(const RunGroup *groups, size_t g, GroupLoss loss)
+{
+    const bool compares_test = groups_compared_loss(groups) != groups_measure(groups);
+    return compares_test == (loss == GROUP_TEST) ? change(groups, g, loss) : NULL;
+}
+
 static char *verdict(const RunGroup *groups, size_t g, GroupLoss loss)
 {
     (void)loss;
@@ -299,7 +306,8 @@ static const Column of_terminal[] = {
     {"test ppl", SAMPLE(GROUP_TEST, mean), .write = perplexity_of_text, .worth = 11,
      .rare = true},
     {"test bpb", SAMPLE(GROUP_TEST_BITS, mean), .write = loss_text, .worth = 11, .rare = true},
-    {"vs. first", .tell = change, .worth = 11, .rare = true},
+    {"vs. first", .tell = change_of, .loss = GROUP_BEST, .worth = 11, .rare = true},
+    {"test vs. first", .tell = change_of, .loss = GROUP_TEST, .worth = 11, .rare = true},
     {"verdict", .tell = verdict, .worth = 12, .left = true, .rare = true},
     {"epoch", MEAN_OF(best_epoch), .write = epoch_text, .worth = 2},
     {"train loss", .of = train_loss, .write = loss_text, .worth = 1},

@@ -60,6 +60,7 @@ typedef struct RunData {
     double peak_mb;           /* the maximum */
 
     /* Set when it is compared with others; see groups.h. */
+    const RunSetting *apart; /* of the setting whose values are compared apart; NULL: none */
     size_t identity; /* for its colour: see palette.h */
     size_t scale;    /* runs whose losses compare have the same */
     bool by_bits;    /* compared in bits per byte: other runs on this text have other tokens */

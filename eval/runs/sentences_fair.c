@@ -59,18 +59,44 @@ static char *values_text(const RunGroup *groups, const char *setting)
     return text;
 }
 
+/* The tokens of a step: 0 if a setting is missing. */
+static size_t step_tokens(const RunData *run)
+{
+    static const char *const factors[] = {"batch", "accumulate", "context"};
+    size_t tokens = 1, factor;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        const char *value = rundata_setting(run, factors[i]);
+        tokens *= value && text_to_size(value, &factor) ? factor : 0;
+    }
+    return tokens;
+}
+
+/* Whether batches of different contexts have the same number of tokens, as with --batch-tokens.
+ */
+static bool steps_are_equal(const RunGroup *groups)
+{
+    const size_t tokens = step_tokens(groups[0].runs[0]);
+    for (size_t g = 0; g < arrlenu(groups); g++)
+        for (size_t r = 0; r < arrlenu(groups[g].runs); r++)
+            if (step_tokens(groups[g].runs[r]) != tokens)
+                return false;
+    return tokens > 0;
+}
+
 /* Appends the settings of an aspect that differ. */
 static void append_aspect(char **text, const RunGroup *groups, size_t aspect,
                           const char *besides)
 {
     const RunSetting *settings = groups[0].runs[0]->settings;
+    const bool equal_steps = steps_are_equal(groups);
     char *differ = NULL;
     for (size_t i = 0; i < arrlenu(settings); i++) {
         size_t first = 0;
         while (strcmp(settings[first].name, settings[i].name) != 0)
             first++;
         if (first < i || aspect_of(settings[i].name) != aspect ||
-            (besides && strcmp(settings[i].name, besides) == 0))
+            (besides && strcmp(settings[i].name, besides) == 0) ||
+            (equal_steps && strcmp(settings[i].name, "batch") == 0))
             continue;
         char *values = values_text(groups, settings[i].name);
         if (values)

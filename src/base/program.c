@@ -87,19 +87,29 @@ void program_read_command_line(const About *about, const Options *options, int a
         die_usage("%s", error.text);
 }
 
-void program_finish_output(void)
+static int why_output_failed; /* errno of the first failure; 0: none, or not known */
+
+void program_flush_output(void)
 {
     bool failed = ferror(stdout); /* before, for which errno has the reason, if still any */
     int reason = failed ? errno : 0;
     if (fflush(stdout) != 0)
         reason = errno;
+    if (why_output_failed == 0)
+        why_output_failed = reason;
+}
+
+void program_finish_output(void)
+{
+    program_flush_output();
+    int reason = why_output_failed;
     if (reason == EPIPE) { /* the reader, such as head, has left: end as others do */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }
     if (reason != 0)
         die("cannot write to standard output: %s", strerror(reason));
-    if (failed)
+    if (ferror(stdout))
         die("could not write all of the standard output");
 }
 

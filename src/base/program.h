@@ -68,6 +68,8 @@ void program_scan_command_line(const About *about, const Options *options, int a
 
 /* Waits until standard output has taken all that was printed: call it before leaving. */
 void program_finish_output(void);
+/* Passes on what was printed so far; if that fails, program_finish_output says why. */
+void program_flush_output(void);
 /* The end of a program: frees what its command line gave, and finishes the output. */
 void program_end(const Options *options, CommandLine *line);
 

@@ -178,7 +178,7 @@ static void check_page(RunData *run)
     report_print_samples(stream, &all);
     FUZZ_HOLDS(fflush(stream) == 0);
     size_t page = size;
-    report_print_data(stream, &all);
+    report_print_data(stream, &(Report){.all = &all});
     FUZZ_HOLDS(fclose(stream) == 0);
     fuzz_check_shown(text, true);
     FUZZ_HOLDS(!strchr(text + page, '<'));

@@ -100,7 +100,7 @@ refused 'compare refuses the width of JSON' 2 'no effect with --json' \
 run "$bin/compare" --json other softmax linear
 check 'compare --json compares within a corpus' prints '"base": 1, "other": 2'
 run "$bin/compare" --svg one.svg softmax other
-check 'compare --svg says that it shows one corpus' grep -q 'one.svg: shows the runs on' err
+check 'compare --svg says that it shows one corpus' grep -q 'one.svg: shows .* only; to draw another section' err
 make_large softmax
 run "$bin/compare" --html page.html large
 check 'the page says why a model has no sample' \
@@ -308,6 +308,13 @@ rm -r by-linear-1e-1-1
 for run in by-*; do
     sed -i "s/^dim = .*/dim = 8/; s/^context = .*/context = ${#run}/" "$run/settings.conf"
 done
+run "$bin/compare" --within lr --markdown --control softmax by-*
+check 'compare --within compares each value by itself' eval \
+    "prints '^.*, lr = 0.001$' && prints '^| linear | linear .* [+-][0-9.]* % (.*) | [a-z ]* |' &&
+        [ \"\$(grep -c '^| softmax | softmax .* | - | - |' out)\" = 3 ] &&
+        fails says 'different texts'"
+refused 'compare --within needs a setting' 2 'no run has a setting of this name' \
+    "$bin/compare" --within nothing by-linear-*
 run "$bin/compare" --by context by-softmax-*
 check 'compare --by has a line for each value of other settings' eval \
     "prints '^softmax, lr 0.001 ' && ! prints 'softmax, .*dim'"
