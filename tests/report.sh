@@ -238,6 +238,7 @@ else
     used 'twelve runs in a narrow window' 400 twelve/*
     used 'a hundred runs' 1280 hundred/*
     used 'results by a setting' 1280 --by lr rates/*/*
+    used 'values compared apart' 1280 --within lr rates/*/*
     cat >>reloading.html <<'END'
 <script>
 const first = document.querySelector('#legend button'), how = performance.getEntriesByType('navigation');

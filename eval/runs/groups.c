@@ -229,6 +229,11 @@ static void shorten_names(RunGroup *groups)
     }
 }
 
+const char *group_name_beside(const RunGroup *group)
+{
+    return group->runs[0]->apart ? group->whole_name : group->name;
+}
+
 /* --- curves --- */
 
 static bool is_on_curve(const RunLogRow *row, GroupCurve curve)

@@ -145,6 +145,9 @@ double group_per_cent(const GroupDifference *from, double difference, GroupLoss 
  * in bits per byte, and are not to be compared apart. */
 bool groups_same_scale(const RunData *a, const RunData *b);
 
+/* The name where groups that are compared apart stand side by side. */
+const char *group_name_beside(const RunGroup *group);
+
 /* Whether the best loss of any run is of a part of the validation text. */
 bool group_has_part(const RunGroup *group);
 

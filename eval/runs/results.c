@@ -404,12 +404,12 @@ static void add_columns(Table *table, const char *names, const Column *columns, 
                                               .rare = columns[i].rare});
 }
 
-static void add_row(Table *table, TableRow row, const Column *columns, size_t count,
-                    const RunGroup *groups, size_t g)
+static void add_row(Table *table, TableRow row, const char *name, const Column *columns,
+                    size_t count, const RunGroup *groups, size_t g)
 {
     row.identity = groups[g].runs[0]->identity;
     table_add_row(table, row);
-    table_add(table, memory_copy_text(groups[g].name));
+    table_add(table, memory_copy_text(name));
     for (size_t i = 0; i < count; i++)
         table_add(table, cell_of(&columns[i], groups, g));
 }
@@ -419,7 +419,8 @@ static Table make(const RunGroup *groups, const Column *columns, size_t count)
     Table table = {0};
     add_columns(&table, "run", columns, count);
     for (size_t g = 0; g < arrlenu(groups); g++)
-        add_row(&table, (TableRow){.coloured = true}, columns, count, groups, g);
+        add_row(&table, (TableRow){.coloured = true}, groups[g].name, columns, count, groups,
+                g);
     return table;
 }
 
@@ -472,7 +473,8 @@ static void add_runs(Table *table, const RunGroup *group, const RunGroup *each)
     for (size_t e = 0; e < arrlenu(each); e++)
         for (size_t r = 0; r < arrlenu(group->runs); r++)
             if (each[e].runs[0] == group->runs[r])
-                add_row(table, (TableRow){.class = "run"}, columns, COUNT(columns), each, e);
+                add_row(table, (TableRow){.class = "run"}, each[e].name, columns,
+                        COUNT(columns), each, e);
 }
 
 Table results_for_page(const Comparison *all)
@@ -490,8 +492,9 @@ Table results_for_page(const Comparison *all)
         }
         for (size_t i = 0; i < arrlenu(order); i++) {
             const RunGroup *group = &section->groups[order[i]];
-            add_row(&table, (TableRow){.class = "group", .coloured = true}, of_page,
-                    COUNT(of_page), section->groups, order[i]);
+            add_row(&table, (TableRow){.class = "group", .coloured = true},
+                    group_name_beside(group), of_page, COUNT(of_page), section->groups,
+                    order[i]);
             mark_lowest(&table, section->groups, order[i]);
             if (arrlenu(group->runs) > 1)
                 add_runs(&table, group, section->each);

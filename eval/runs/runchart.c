@@ -279,13 +279,19 @@ Forest runchart_forest(const RunGroup *groups)
     const bool of_test = loss == GROUP_TEST || loss == GROUP_TEST_BITS,
                of_bits = loss == GROUP_BITS || loss == GROUP_TEST_BITS;
     RunGroup *sorted = sort_for_forest(groups, loss);
+    const RunSetting *apart = groups[0].runs[0]->apart;
     const char *control = groups[0].name, *corpus = shared_corpus(groups),
                *measure = of_bits ? "bits per byte" : "perplexity",
                *text = of_test ? "test" : "validation";
+    char *title = text_format("Change of the %s %s", text, measure);
+    if (corpus)
+        text_append(&title, " on %s", corpus);
+    if (apart)
+        text_append(&title, ", %s %s", apart->name, apart->value);
+    text_append(&title, " against %s", control);
     Forest forest = {.table = results_for_forest(sorted),
                      .x_label = text_format("%s %s vs. %s, %%", text, measure, control),
-                     .title = text_format("Change of the %s %s%s%s against %s", text, measure,
-                                          corpus ? " on " : "", corpus ? corpus : "", control),
+                     .title = title,
                      .note = text_format("Lines: 95 %% confidence intervals over seeds. "
                                          "Filled: told apart from %s (Holm, %g).",
                                          control, GROUP_TAILS)};

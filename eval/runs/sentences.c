@@ -196,7 +196,9 @@ static void append_lead(char **text, const RunGroup *best, const RunGroup *secon
                         : "All seeds of a model have the same loss");
     else
         text_append(text, " (95 %% confidence interval %.4f to %.4f%s).", of.low, of.high,
-                    p < GROUP_TAILS ? "" : ", so not told apart");
+                    p < GROUP_TAILS ? ""
+                    : of.low > 0    ? ", but not told apart after Holm's correction"
+                                    : ", so not told apart");
 }
 
 /* Appends the other ranked groups in their order, each with how surely it is behind the best.

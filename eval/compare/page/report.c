@@ -72,8 +72,9 @@ static json_t *item_json(const RunGroup *group, size_t most)
     char *idea;
     const size_t place = runchart_idea(run, &idea);
     json_t *object = json_pack(
-        "{so so so so so ss sb so so s{so so so}}", "name", markup_json(group->name), "corpus",
-        json_count(run->scale), "idea", markup_json(idea), "place", json_count(place), "colour",
+        "{so so so so so ss sb so so s{so so so}}", "name",
+        markup_json(group_name_beside(group)), "corpus", json_count(run->scale), "idea",
+        markup_json(idea), "place", json_count(place), "colour",
         json_sprintf("var(--c%zu)", palette_index(run->identity)), "dash",
         strcmp(dashes, "none") == 0 ? "" : dashes, "diverged", group_diverged(group), "bits",
         json_figure(run->val_bits > 0 ? run->val_bits : NAN), "trainBits",
@@ -242,7 +243,8 @@ static void print_verdicts(FILE *out, const Report *report)
         print_paragraph(out, "warning", several ? all->sections[s].name : "Compare with care",
                         sentences_unequal(all->sections[s].groups, by));
     for (size_t g = 0; g < arrlenu(all->groups); g++)
-        print_paragraph(out, "warning", all->groups[g].name, sentences_steps(&all->groups[g]));
+        print_paragraph(out, "warning", group_name_beside(&all->groups[g]),
+                        sentences_steps(&all->groups[g]));
 }
 
 /* How far grids are that are not finished. */

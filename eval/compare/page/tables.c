@@ -151,7 +151,7 @@ void report_print_settings(FILE *out, const Comparison *all)
     Table table = {0};
     table_add_column(&table, (TableColumn){.title = "setting"});
     for (size_t g = 0; g < count; g++)
-        table_add_column(&table, (TableColumn){.title = all->groups[g].name,
+        table_add_column(&table, (TableColumn){.title = group_name_beside(&all->groups[g]),
                                                .left = true,
                                                .coloured = true,
                                                .identity = all->groups[g].runs[0]->identity});
@@ -267,7 +267,7 @@ void report_print_samples(FILE *out, const Comparison *all)
         const RunData *run = best_run(group);
         fputs("<article><h3>", out);
         palette_print_swatch(out, group->runs[0]->identity);
-        markup_print(out, group->name);
+        markup_print(out, group_name_beside(group));
         fputs("</h3>\n", out);
         print_excerpt(out, run);
         print_history(out, run);
