@@ -45,7 +45,8 @@ bool grid_asked_for(const CommandLine *line);
  * values do not fit together; checks the settings of every run. */
 Grid grid_make(const CommandLine *line);
 void grid_free(Grid *grid);
-/* Chooses the run directories. Ends the program if one that --run asks for holds another run. */
+/* Chooses the run directories. Ends the program if one that --run asks for holds another run.
+ */
 void grid_place(Grid *grid);
 /* Reads how far the runs are. */
 void grid_look(Grid *grid);

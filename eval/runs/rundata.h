@@ -61,9 +61,9 @@ typedef struct RunData {
 
     /* Set when it is compared with others; see groups.h. */
     const RunSetting *apart; /* of the setting whose values are compared apart; NULL: none */
-    size_t identity; /* for its colour: see palette.h */
-    size_t scale;    /* runs whose losses compare have the same */
-    bool by_bits;    /* compared in bits per byte: other runs on this text have other tokens */
+    size_t identity;         /* for its colour: see palette.h */
+    size_t scale;            /* runs whose losses compare have the same */
+    bool by_bits; /* compared in bits per byte: other runs on this text have other tokens */
     /* The protocols of the test losses that runs of this scale are compared by, and, if
      * by_bits, of their test bits per byte; NULL: there are none. */
     const RunScore *test, *test_bits;

@@ -29,8 +29,8 @@ void events_append_scalars(unsigned char **bytes, double time, size_t step,
 /* A text, which must be UTF-8 and will be shown as Markdown. */
 void events_append_text(unsigned char **bytes, double time, size_t step, const char *tag,
                         const char *text);
-/* The settings of a run, lines NAME = VALUE, for TensorBoard's table of runs (its hparams plugin).
- * Those that differ in the seed only are one group there. */
+/* The settings of a run, lines NAME = VALUE, for TensorBoard's table of runs (its hparams
+ * plugin). Those that differ in the seed only are one group there. */
 void events_append_settings(unsigned char **bytes, double time, const char *settings);
 /* Makes readers discard this step and later ones of earlier files. */
 void events_append_restart(unsigned char **bytes, double time, size_t step);
