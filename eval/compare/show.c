@@ -221,7 +221,9 @@ static void write_svg(const Comparison *all, const CompareSettings *settings)
         free(safe);
     }
     Error error;
-    if (!(settings->forest ? write_forest : write_curves)(section, settings, &error))
+    bool good = settings->forest ? write_forest(section, settings, &error)
+                                 : write_curves(section, settings, &error);
+    if (!good)
         die("%s", error.text);
 }
 

@@ -467,9 +467,10 @@ static void mark_lowest(Table *table, const RunGroup *groups, size_t g)
 /* Adds the rows of the runs of a group, each of which is one of the groups `each`. */
 static void add_runs(Table *table, const RunGroup *group, const RunGroup *each)
 {
-    Column columns[COUNT(of_page)];
+    Column columns[COUNT(of_page)] = {{0}};
     for (size_t i = 0; i < COUNT(of_page); i++)
-        columns[i] = of_page[i].of_groups ? (Column){0} : of_page[i];
+        if (!of_page[i].of_groups)
+            columns[i] = of_page[i];
     for (size_t e = 0; e < arrlenu(each); e++)
         for (size_t r = 0; r < arrlenu(group->runs); r++)
             if (each[e].runs[0] == group->runs[r])
