@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t options_group_count(const Options *options)
+{
+    size_t count = 0;
+    while (count < OPTION_GROUPS && options->groups[count].count > 0)
+        count++;
+    return count;
+}
+
 const Option *option_at(const Options *options, size_t index)
 {
-    const OptionGroup *group = options->groups;
-    for (; group->count > 0 && index >= group->count; group++)
+    const OptionGroup *group = options->groups, *end = group + options_group_count(options);
+    for (; group < end && index >= group->count; group++)
         index -= group->count;
-    return group->count > 0 ? &group->options[index] : NULL;
+    return group < end ? &group->options[index] : NULL;
 }
 
 const Option *option_find(const Options *options, const char *name)
@@ -24,7 +32,8 @@ const Option *option_find(const Options *options, const char *name)
 
 void *option_field(const Options *options, const Option *option)
 {
-    for (const OptionGroup *group = options->groups; group->count > 0; group++)
+    const OptionGroup *end = options->groups + options_group_count(options);
+    for (const OptionGroup *group = options->groups; group < end; group++)
         for (size_t i = 0; i < group->count; i++)
             if (&group->options[i] == option)
                 return (char *)group->target + option->offset;

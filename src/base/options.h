@@ -98,11 +98,12 @@ typedef struct OptionGroup {
 #define OPTION_GROUP(title, rows, settings) \
     ((OptionGroup){title, rows, sizeof(rows) / sizeof *(rows), (void *)(settings)})
 
-/* The groups of a program, or of a part of it; the first without rows ends them. */
+/* The groups of a program, or of a part of it, up to the first without rows. */
 enum { OPTION_GROUPS = 8 };
 typedef struct Options {
     OptionGroup groups[OPTION_GROUPS];
 } Options;
+size_t options_group_count(const Options *options);
 
 /* The row of this index through all groups, NULL after the last, and the one of this name. */
 const Option *option_at(const Options *options, size_t index);

@@ -60,10 +60,7 @@ void program_scan_command_line(const About *about, const Options *options, int a
 {
     Error error;
     Options all = *options;
-    size_t count = 0;
-    while (all.groups[count].count > 0)
-        count++;
-    all.groups[count] = OPTION_GROUP("About", about_rows, NULL);
+    all.groups[options_group_count(options)] = OPTION_GROUP("About", about_rows, NULL);
     keep_streams_apart();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error with a message */
     program_name_set(argv[0]);
