@@ -363,21 +363,24 @@ static void place_in_runs(Grid *grid)
 
 /* Finds the directory of a run that the grid has trained under another name, since a list had
  * one value then, or has one now. */
-static void find_renamed(GridRun *run, char *const *folders)
+static bool find_renamed(GridRun *run, char *const *folders)
 {
-    for (size_t i = 0; i < arrlenu(folders); i++) {
-        char *before = run->folder, *text;
+    bool found = false;
+    for (size_t i = 0; !found && i < arrlenu(folders); i++) {
+        char *text;
         Error error;
         if (!read_settings_of(folders[i], &text, &error))
             continue;
         char *differs = difference(run, text);
-        if (!differs) {
+        found = !differs;
+        if (found) {
+            free(run->folder);
             run->folder = memory_copy_text(folders[i]);
-            free(before);
         }
         free(differs);
         free(text);
     }
+    return found;
 }
 
 /* In the directory that --run names, and that may hold no other grid. */
@@ -392,13 +395,11 @@ static void place_in(Grid *grid, const char *parent)
         GridRun *run = &grid->runs[i];
         run->folder = *run->name ? file_join(parent, run->name) : memory_copy_text(parent);
         char *why = obstacle(run);
-        if (why || !file_exists(run->folder))
-            find_renamed(run, before);
-        free(why);
-        why = obstacle(run);
-        if (why)
+        bool found = (why || !file_exists(run->folder)) && find_renamed(run, before);
+        if (why && !found)
             die("--run %s: %s holds %s; choose another directory for this grid", parent,
                 run->folder, why);
+        free(why);
     }
     text_lines_free(before);
 }

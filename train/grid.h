@@ -64,8 +64,9 @@ bool grid_alike(const Grid *grid, size_t one, size_t other);
  * with text_lines_free; NULL: it resumes a run, or nothing. */
 char **grid_continue(const Options *options, CommandLine *line);
 
-/* Calls train_one, which returns an exit status, for every run that is not finished. Stops at
- * the first failure or signal. Returns the exit status. */
+/* Calls train_one, which returns an exit status, for every run that is not finished; a signal
+ * or
+ * --stop-after ends it. Returns the exit status. */
 typedef int TrainOne(const CommandLine *line, const GridPlace *place);
 int grid_train(const CommandLine *line, TrainOne *train_one);
 

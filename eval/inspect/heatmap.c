@@ -8,7 +8,7 @@
 enum {
     CELL = 14, /* of many tokens, just wide enough for a line of text; */
     WIDE_CELL = 26,
-    FEW = 24,   /* up to so many columns have wide ones */
+    FEW = 24,   /* a map with at most this many columns has wide ones */
     WORD = 13,  /* letters of a word */
     LETTER = 8, /* width of a letter */
     TITLE = 26, /* above each map of a document */

@@ -204,12 +204,6 @@ static void shorten(RunGroup *const *groups)
     }
 }
 
-static const char *apart_value(const RunGroup *group)
-{
-    const RunSetting *apart = group->runs[0]->apart;
-    return apart ? apart->value : "";
-}
-
 /* Groups that are compared apart may have one name. */
 static void shorten_names(RunGroup *groups)
 {
@@ -219,7 +213,8 @@ static void shorten_names(RunGroup *groups)
         RunGroup **together = NULL;
         bool is_first = true;
         for (size_t g = 0; g < arrlenu(groups); g++)
-            if (strcmp(apart_value(&groups[g]), apart_value(&groups[first])) == 0) {
+            if (strcmp(rundata_apart(groups[g].runs[0]),
+                       rundata_apart(groups[first].runs[0])) == 0) {
                 is_first = is_first && g >= first;
                 arrput(together, &groups[g]);
             }

@@ -66,18 +66,10 @@ static void choose_measure(RunData *runs, size_t count)
     }
 }
 
-static const RunSetting *find_setting(const RunData *run, const char *name)
-{
-    for (size_t i = arrlenu(run->settings); name && i-- > 0;)
-        if (strcmp(run->settings[i].name, name) == 0)
-            return &run->settings[i];
-    return NULL;
-}
-
 void groups_sort(RunData *runs, size_t count, const char *apart)
 {
     for (size_t r = 0; r < count; r++)
-        runs[r].apart = find_setting(&runs[r], apart);
+        runs[r].apart = apart ? rundata_find(&runs[r], apart) : NULL;
     choose_measure(runs, count);
     for (size_t end = 0; end < count;) {
         const RunData first = runs[end];
@@ -108,8 +100,7 @@ void groups_choose_scales(RunData *runs, size_t count)
 
 bool groups_same_scale(const RunData *a, const RunData *b)
 {
-    const char *one = a->apart ? a->apart->value : "", *other = b->apart ? b->apart->value : "";
-    return strcmp(one, other) == 0 &&
+    return strcmp(rundata_apart(a), rundata_apart(b)) == 0 &&
            agree(a, b, a->by_bits && b->by_bits ? TEXT_SETTINGS : SCALE_SETTINGS);
 }
 

@@ -113,13 +113,23 @@ static bool read_line(void *self, char *name, char *value, const char *where, Er
     return true;
 }
 
+const RunSetting *rundata_find(const RunData *run, const char *name)
+{
+    for (size_t i = arrlenu(run->settings); i-- > 0;)
+        if (strcmp(run->settings[i].name, name) == 0)
+            return &run->settings[i];
+    return NULL;
+}
+
 const char *rundata_setting(const RunData *run, const char *name)
 {
-    const char *value = NULL;
-    for (size_t i = 0; i < arrlenu(run->settings); i++)
-        if (strcmp(run->settings[i].name, name) == 0)
-            value = run->settings[i].value;
-    return value;
+    const RunSetting *setting = rundata_find(run, name);
+    return setting ? setting->value : NULL;
+}
+
+const char *rundata_apart(const RunData *run)
+{
+    return run->apart ? run->apart->value : "";
 }
 
 /* Reads lines of settings, which it changes. */

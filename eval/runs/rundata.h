@@ -76,8 +76,11 @@ void rundata_free(RunData *run);
 bool rundata_read_checkpoint(RunData *run, const char *path, const Checkpoint *checkpoint,
                              Error *error);
 
-/* The last value of a setting, NULL if there is none. */
+/* A setting, as it stands last, and its value; NULL if there is none. */
+const RunSetting *rundata_find(const RunData *run, const char *name);
 const char *rundata_setting(const RunData *run, const char *name);
+/* The value by which it is compared apart; "" without such a setting. */
+const char *rundata_apart(const RunData *run);
 
 /* The last row of the stage that matched attention outputs; NULL: there was none. */
 const RunLogRow *rundata_last_match(const RunData *run);

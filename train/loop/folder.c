@@ -255,7 +255,7 @@ static char *machine_name(void)
 
 /* The facts before the settings are what bits per byte are computed from, what the losses are
  * of, and where the run comes from. */
-static bool write_settings(const RunView *run, const char *folder, Error *error)
+bool folder_write_settings(const RunFolder *folder, const RunView *run, Error *error)
 {
     const Corpus *corpus = run->corpus;
     const CorpusSplit *train = &corpus->train, *valid = &corpus->valid;
@@ -284,7 +284,7 @@ static bool write_settings(const RunView *run, const char *folder, Error *error)
         if (run->history[i])
             text_append(&text, "# %s: %s\n", history_key(i), run->history[i]);
     text_append(&text, "%s", settings);
-    char *path = file_join(folder, RUN_SETTINGS);
+    char *path = file_join(folder->path, RUN_SETTINGS);
     bool good = file_replace_text(path, text, error);
     free(path);
     free(text);
@@ -313,11 +313,6 @@ static void remove_left(const char *folder)
         closedir(files);
     lock_release(LOCK_RUN);
     rmdir(folder);
-}
-
-bool folder_write_settings(const RunFolder *folder, const RunView *run, Error *error)
-{
-    return write_settings(run, folder->path, error);
 }
 
 void folder_abandon(const RunFolder *folder)
@@ -351,7 +346,7 @@ bool folder_create(RunFolder *folder, const RunView *run, Error *error)
     free(path);
     char *log = file_join(folder->path, RUN_LOG);
     bool good = lock_acquire(LOCK_RUN, folder->path, error) &&
-                write_settings(run, folder->path, error) &&
+                folder_write_settings(folder, run, error) &&
                 runlog_create(&folder->log, log, error);
     if (!good)
         folder_abandon(folder);
@@ -395,7 +390,7 @@ bool folder_reopen(RunFolder *folder, const char *path, const RunView *run,
         print_warning("%s: missing; a new one begins", log);
         good = runlog_create(&folder->log, log, error);
     }
-    good = good && write_settings(run, path, error);
+    good = good && folder_write_settings(folder, run, error);
     free(log);
     return good;
 }
@@ -448,5 +443,5 @@ bool folder_restore(RunFolder *folder, const RunView *run, bool *recreated, Erro
         return error_set(error, "%s: the run directory is gone and cannot be made again: %s",
                          folder->path, strerror(errno));
     return lock_acquire(LOCK_RUN, folder->path, error) &&
-           write_settings(run, folder->path, error) && runlog_restore(&folder->log, error);
+           folder_write_settings(folder, run, error) && runlog_restore(&folder->log, error);
 }

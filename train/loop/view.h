@@ -109,7 +109,7 @@ static inline const char *history_key(size_t line)
 
 /* The place of a run in a grid: several runs that one command trains. */
 typedef struct GridPlace {
-    size_t index, count; /* the index-th run, counted from 1, of so many */
+    size_t index, count; /* which run it is, counted from 1, and how many there are */
     double elapsed;      /* seconds of this session before the run */
     double seconds;      /* estimate of what is left of the other runs, as far as known */
     double runs_like_it; /* what else is left, in runs of which only this one says how long they
