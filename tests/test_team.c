@@ -128,6 +128,35 @@ static void *use_own_team(void *threads)
     return NULL;
 }
 
+#if defined __SSE__ || defined __aarch64__
+static real product_of_small(void)
+{
+    volatile real small = sizeof(real) == sizeof(float) ? (real)1e-30 : (real)1e-200;
+    return small * (sizeof(real) == sizeof(float) ? (real)1e-10 : (real)1e-120);
+}
+
+static void store_product(void *products, size_t tile, size_t worker)
+{
+    (void)worker;
+    ((real *)products)[tile] = product_of_small();
+}
+
+TEST(denormals_are_zero_in_tiles_and_nowhere_else)
+{
+    for (size_t threads = 1; threads <= 4; threads++) {
+        real products[TILES];
+        team_start(threads);
+        for (size_t i = 0; i < TILES; i++)
+            products[i] = 1;
+        team_run(TILES, store_product, products);
+        for (size_t i = 0; i < TILES; i++)
+            ck_assert(products[i] == 0);
+        ck_assert(product_of_small() > 0);
+        team_stop();
+    }
+}
+#endif
+
 TEST(teams_work_side_by_side)
 {
     static const size_t sizes[] = {1, 2, 3};

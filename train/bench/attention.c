@@ -103,6 +103,8 @@ static Row measure(const AttentionKind *kind, size_t n, const BenchOptions *opti
 {
     Job job = {.sizes = config_attention_sizes(&options->model, 0)};
     job.sizes.kind = kind;
+    if (options->model.parts != PARTS_COMMON)
+        job.sizes.parts = NULL; /* those of this kind, not of the model's */
     job.sizes.batch = options->batch;
     job.sizes.length = n;
     Arena arena = {0};

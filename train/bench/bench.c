@@ -123,6 +123,7 @@ static unsigned commands_with(const Option *option, bool of_model)
                 {"Order of the text and stateful training", TRAIN | SCALE},
                 {"dim", ALL},
                 {"heads", ALL},
+                {"parts", ATTENTION | WITH_MODEL},
                 {"ffn", GEMM | WITH_MODEL},
                 {"context", GEMM | WITH_MODEL},
                 {"vocab", WITH_MODEL},
