@@ -115,19 +115,6 @@ TEST(a_tile_that_dies_fails_its_round_only)
     }
 }
 
-/* Threads with teams of their own, of which each computes as if it were alone. */
-static void *use_own_team(void *threads)
-{
-    Team *team = team_make(*(const size_t *)threads);
-    ck_assert_ptr_null(team_use(team));
-    ck_assert_uint_eq(team_size(), *(const size_t *)threads);
-    check_rounds(1000);
-    ck_assert_ptr_eq(team_use(NULL), team);
-    check_rounds(10);
-    team_free(team);
-    return NULL;
-}
-
 #if defined __SSE__ || defined __aarch64__
 static real product_of_small(void)
 {
@@ -156,6 +143,19 @@ TEST(denormals_are_zero_in_tiles_and_nowhere_else)
     }
 }
 #endif
+
+/* Threads with teams of their own, of which each computes as if it were alone. */
+static void *use_own_team(void *threads)
+{
+    Team *team = team_make(*(const size_t *)threads);
+    ck_assert_ptr_null(team_use(team));
+    ck_assert_uint_eq(team_size(), *(const size_t *)threads);
+    check_rounds(1000);
+    ck_assert_ptr_eq(team_use(NULL), team);
+    check_rounds(10);
+    team_free(team);
+    return NULL;
+}
 
 TEST(teams_work_side_by_side)
 {

@@ -65,8 +65,7 @@ bool grid_alike(const Grid *grid, size_t one, size_t other);
 char **grid_continue(const Options *options, CommandLine *line);
 
 /* Calls train_one, which returns an exit status, for every run that is not finished; a signal
- * or
- * --stop-after ends it. Returns the exit status. */
+ * or --stop-after ends it. Returns the exit status. */
 typedef int TrainOne(const CommandLine *line, const GridPlace *place);
 int grid_train(const CommandLine *line, TrainOne *train_one);
 

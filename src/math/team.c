@@ -332,7 +332,8 @@ size_t team_size(void)
 
 void team_run(size_t tiles, TeamWork work, void *job)
 {
-    Team alone = {.size = 1}, *team = current ? current : &alone;
+    static _Thread_local Team alone = {.size = 1};
+    Team *team = current ? current : &alone;
     Member self = {.team = team};
     bool shared = team->size > 1 && tiles > 1;
     team->work = work;
