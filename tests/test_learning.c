@@ -73,9 +73,8 @@ TEST(adamw_matches_its_formula)
     }
 }
 
-/* One Newton-Schulz iteration of muon.h: X = 3.4445 X + (-4.775 A + 2.0315 A A) X with A = X
- * X^T. */
-static void slow_iteration(double *x, size_t rows, size_t columns)
+/* X = a X + b A X + c A A X with A = X X^T. */
+static void slow_iteration(double *x, size_t rows, size_t columns, const double p[3])
 {
     double *a = memory_new(rows * rows, sizeof *a, "a test");
     double *next = memory_new(rows * columns, sizeof *next, "a test");
@@ -85,9 +84,9 @@ static void slow_iteration(double *x, size_t rows, size_t columns)
                 a[i * rows + j] += x[i * columns + k] * x[j * columns + k];
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < rows; j++) {
-            double factor = -4.775 * a[i * rows + j] + (i == j ? 3.4445 : 0);
+            double factor = p[1] * a[i * rows + j] + (i == j ? p[0] : 0);
             for (size_t k = 0; k < rows; k++)
-                factor += 2.0315 * a[i * rows + k] * a[k * rows + j];
+                factor += p[2] * a[i * rows + k] * a[k * rows + j];
             for (size_t k = 0; k < columns; k++)
                 next[i * columns + k] += factor * x[j * columns + k];
         }
@@ -96,19 +95,34 @@ static void slow_iteration(double *x, size_t rows, size_t columns)
     free(a);
 }
 
-/* Newton-Schulz result after a first step with gradient G, where U of muon.h is a multiple of
- * G. */
+/* The square root of the length of X X^T. */
+static double length_of_gram(const double *x, size_t rows, size_t columns)
+{
+    double squares = 0;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < rows; j++) {
+            double sum = 0;
+            for (size_t k = 0; k < columns; k++)
+                sum += x[i * columns + k] * x[j * columns + k];
+            squares += sum * sum;
+        }
+    return sqrt(sqrt(squares));
+}
+
+/* The direction of a first step with gradient G, where U of muon.h is a multiple of G. */
 static double *slow_direction(const real *g, size_t rows, size_t columns, size_t stride)
 {
-    double *x = memory_new(rows * columns, sizeof *x, "a test"), squares = 0;
-    for (size_t i = 0; i < rows * columns; i++) {
-        x[i] = (double)g[i / columns * stride + i % columns];
-        squares += x[i] * x[i];
-    }
+    static const double polynomials[][3] = {{8.093369, -23.620432, 17.446152},
+                                            {3.636586, -2.721927, 0.536546},
+                                            {2.661300, -1.977155, 0.452616}};
+    double *x = memory_new(rows * columns, sizeof *x, "a test");
     for (size_t i = 0; i < rows * columns; i++)
-        x[i] /= sqrt(squares);
-    for (int times = 0; times < 5; times++)
-        slow_iteration(x, rows, columns);
+        x[i] = (double)g[i / columns * stride + i % columns];
+    double length = length_of_gram(x, rows, columns);
+    for (size_t i = 0; i < rows * columns; i++)
+        x[i] /= length;
+    for (size_t i = 0; i < COUNT(polynomials); i++)
+        slow_iteration(x, rows, columns, polynomials[i]);
     return x;
 }
 
@@ -135,7 +149,7 @@ static void check_muon(size_t rows, size_t columns, size_t stride)
                 ck_assert(w[at] == 1 && m[at] == 0);
                 continue;
             }
-            double x = (1 - rate * decay - (double)w[at]) / (rate * 0.2 * longest);
+            double x = (1 - rate * decay - (double)w[at]) / (rate * MUON_STEP * longest);
             squares += x * x;
             ck_assert_double_eq_tol(x, direction[i * columns + j], 1e-3);
             ck_assert_double_eq_tol((double)m[at], (1 - momentum) * 3 * (double)g[at], 1e-4);
@@ -153,6 +167,8 @@ TEST(muon_orthogonalises_the_update)
     check_muon(24, 24, 24);
     check_muon(16, 64, 192);
     check_muon(64, 16, 20);
+    check_muon(130, 70, 70); /* more than a band of rows */
+    check_muon(70, 130, 130);
 }
 
 TEST(square_sums_use_double)
