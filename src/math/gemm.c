@@ -64,6 +64,24 @@ void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto int
     multiply_weights(start_of(into, c, c_stride), m, n, k, a, b, c, c_stride);
 }
 
+/* In bands of rows up to the diagonal. */
+void gemm_symmetric(bool exact, size_t side, size_t k, Factor a, Factor b, real *c,
+                    size_t c_stride)
+{
+    exact = exact || precision == GEMM_SINGLE;
+    size_t band = exact ? 4 * KERNEL_ROWS : 2 * BFLOAT_SQUARE;
+    for (size_t row = 0; row < side; row += band) {
+        size_t rows = team_extent(side, band, row / band);
+        Factor part = gemm_from(a, GEMM_A, row);
+        real *at = c + row * c_stride;
+        if (exact)
+            gemm(rows, row + rows, k, 1, part, b, GEMM_SET, at, c_stride);
+        else
+            gemm_weights(rows, row + rows, k, part, b, GEMM_SET, at, c_stride);
+        kernel_transpose(c + row, c_stride, at, c_stride, rows, row);
+    }
+}
+
 /* --- factors of several products --- */
 
 /* Whether it pays to pack a factor. */

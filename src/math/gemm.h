@@ -33,6 +33,12 @@ void gemm(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b, GemmInto
 void gemm_weights(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                   size_t c_stride);
 
+/* C = A B for a C of (side, side) that is symmetric, such as the product of two symmetric
+ * matrices that commute: computes its lower half and mirrors that. In the precision of products
+ * with weights, or, with `exact` and unpacked factors, in single. */
+void gemm_symmetric(bool exact, size_t side, size_t k, Factor a, Factor b, real *c,
+                    size_t c_stride);
+
 /* The stride for rows of this many columns. Strides that are multiples of 1024 bytes
  * map all rows to a few sets of the caches, where they evict each other. */
 static inline size_t gemm_stride(size_t columns)

@@ -16,28 +16,34 @@ static const struct {
 };
 enum { ITERATIONS = sizeof polynomials / sizeof *polynomials };
 
-/* The matrices of a step. Rows of those that are factors have strides that suit the caches. */
+/* The matrices of a step. Their rows have strides that suit the caches. */
 typedef struct Work {
     real *u;      /* (rows, columns) */
-    real *u_t;    /* (columns, rows) its transpose */
     real *gram;   /* (side, side) G; side is the smaller of rows and columns */
     real *p, *q;  /* (side, side) */
     real *result; /* (side, side) of a product that needs its factors until it is complete */
-    size_t side, u_stride, u_t_stride, stride;
+    real *left, *right; /* copies of two factors in the order of the kernels (gemm_prepack) */
+    size_t side, u_stride, stride;
 } Work;
+
+/* U as the factors of the smaller of U U^T and U^T U. */
+static Factor u_as(const Work *work, GemmSide at, size_t rows, size_t columns)
+{
+    Factor u = plain(work->u, work->u_stride);
+    u.transposed = (at == GEMM_A) != (rows <= columns);
+    return u;
+}
 
 static Work work_of(Arena *arena, size_t rows, size_t columns)
 {
-    size_t side = rows < columns ? rows : columns;
-    Work work = {.side = side,
-                 .u_stride = gemm_stride(columns),
-                 .u_t_stride = gemm_stride(rows),
-                 .stride = gemm_stride(side)};
+    size_t side = rows < columns ? rows : columns, longer = rows < columns ? columns : rows;
+    Work work = {.side = side, .u_stride = gemm_stride(columns), .stride = gemm_stride(side)};
     work.u = arena_reals(arena, rows * work.u_stride);
-    work.u_t = arena_reals(arena, columns * work.u_t_stride);
     real **squares[] = {&work.gram, &work.p, &work.q, &work.result};
     for (size_t i = 0; i < sizeof squares / sizeof *squares; i++)
         *squares[i] = arena_reals(arena, side * work.stride);
+    work.left = arena_reals(arena, gemm_prepack_reals(GEMM_A, true, side, longer));
+    work.right = arena_reals(arena, gemm_prepack_reals(GEMM_B, true, longer, side));
     return work;
 }
 
@@ -48,7 +54,7 @@ size_t muon_scratch_reals(size_t rows, size_t columns)
     return arena_used_reals(&nothing);
 }
 
-/* Updates M and sets U, of length 1, and its transpose. */
+/* Updates M and sets U, of length 1. */
 static void update_momentum(const Work *work, const MuonMatrix *matrix, real momentum,
                             real scale)
 {
@@ -70,46 +76,18 @@ static void update_momentum(const Work *work, const MuonMatrix *matrix, real mom
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
             work->u[i * work->u_stride + j] *= inverse;
-    kernel_transpose(work->u_t, work->u_t_stride, work->u, work->u_stride, rows, columns);
-}
-
-/* C = alpha A B, or C += alpha A B, for symmetric results: bands of rows up to the diagonal,
- * which are then mirrored. A is (side, k). */
-static void multiply_symmetric(const Work *work, size_t k, real alpha, Factor a, Factor b,
-                               GemmInto into, real *c)
-{
-    enum { BAND = 4 * KERNEL_ROWS };
-    size_t stride = work->stride;
-    for (size_t row = 0; row < work->side; row += BAND) {
-        size_t rows = work->side - row < BAND ? work->side - row : BAND;
-        real *band = c + row * stride;
-        gemm(rows, row + rows, k, alpha, plain(a.data + row * a.stride, a.stride), b, into,
-             band, stride);
-        kernel_transpose(c + row, stride, band, stride, rows, row);
-        for (size_t i = 0; i < rows; i++)
-            for (size_t j = 0; j < i; j++)
-                band[j * stride + row + i] = band[i * stride + row + j];
-    }
-}
-
-/* Sets a matrix to the product of two that commute. */
-static void multiply(Work *work, const real *a, const real *b, real **c)
-{
-    multiply_symmetric(work, work->side, 1, plain(a, work->stride), plain(b, work->stride),
-                       GEMM_SET, work->result);
-    real *before = *c;
-    *c = work->result;
-    work->result = before;
 }
 
 /* G = X X^T, scaled by its own length, which is at least its largest eigenvalue. Returns the
  * factor by which X is longer then. */
-static real begin(Work *work, bool is_wide, size_t longer)
+static real begin(Work *work, size_t rows, size_t columns)
 {
-    size_t side = work->side, stride = work->stride;
-    Factor u = plain(work->u, work->u_stride), u_t = plain(work->u_t, work->u_t_stride);
-    multiply_symmetric(work, longer, 1, is_wide ? u : u_t, is_wide ? u_t : u, GEMM_SET,
-                       work->gram);
+    size_t side = work->side, stride = work->stride, longer = rows + columns - side;
+    Factor left = gemm_prepack(work->left, u_as(work, GEMM_A, rows, columns), GEMM_A, side,
+                               longer);
+    Factor right = gemm_prepack(work->right, u_as(work, GEMM_B, rows, columns), GEMM_B, longer,
+                                side);
+    gemm_symmetric(false, side, longer, left, right, work->gram, stride);
     double square = 0;
     for (size_t i = 0; i < side; i++)
         square += (double)vector_dot(work->gram + i * stride, work->gram + i * stride, side);
@@ -120,41 +98,72 @@ static real begin(Work *work, bool is_wide, size_t longer)
     return (real)sqrt(inverse);
 }
 
-/* P = a + b G + c G G,  Q = P Q,  G = P G P, in an order of its own, since all commute. */
+static Factor left_of(const Work *work, const real *square)
+{
+    return gemm_prepack(work->left, plain(square, work->stride), GEMM_A, work->side,
+                        work->side);
+}
+
+static Factor right_of(const Work *work, const real *square)
+{
+    return gemm_prepack(work->right, plain(square, work->stride), GEMM_B, work->side,
+                        work->side);
+}
+
+static void swap(real **a, real **b)
+{
+    real *c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* Sets a matrix to a product with one that commutes with it. */
+static void multiply(Work *work, Factor left, real **matrix)
+{
+    gemm_symmetric(false, work->side, work->side, left, right_of(work, *matrix), work->result,
+                   work->stride);
+    swap(matrix, &work->result);
+}
+
+/* P = a + b G + c G G,  Q = P Q,  G = P P G. In bf16 the first P G is computed in single
+ * precision: rounded, the largest of G would drown the smallest, which P enlarges the most. */
 static void iterate(Work *work, size_t iteration)
 {
+    const real a = polynomials[iteration].a, b = polynomials[iteration].b,
+               c = polynomials[iteration].c;
     size_t side = work->side, stride = work->stride;
-    const real a = polynomials[iteration].a, b = polynomials[iteration].b;
+    gemm_symmetric(false, side, side, left_of(work, work->gram), right_of(work, work->gram),
+                   work->p, stride);
     for (size_t i = 0; i < side; i++) {
         for (size_t j = 0; j < side; j++)
-            work->p[i * stride + j] = b * work->gram[i * stride + j];
+            work->p[i * stride + j] = b * work->gram[i * stride + j] +
+                                      c * work->p[i * stride + j];
         work->p[i * stride + i] += a;
     }
-    Factor gram = plain(work->gram, stride);
-    multiply_symmetric(work, side, polynomials[iteration].c, gram, gram, GEMM_ADD, work->p);
-    if (iteration + 1 < ITERATIONS) {
-        multiply(work, work->p, work->gram, &work->gram);
-        multiply(work, work->p, work->gram, &work->gram);
-    }
-    if (iteration > 0) {
-        multiply(work, work->p, work->q, &work->q);
-        return;
-    }
-    real *first = work->p;
-    work->p = work->q;
-    work->q = first;
+    Factor left = left_of(work, work->p);
+    if (iteration == 0) {
+        gemm_symmetric(true, side, side, plain(work->p, stride), plain(work->gram, stride),
+                       work->result, stride);
+        swap(&work->gram, &work->result);
+    } else if (iteration + 1 < ITERATIONS)
+        multiply(work, left, &work->gram);
+    if (iteration + 1 < ITERATIONS)
+        multiply(work, left, &work->gram);
+    if (iteration > 0)
+        multiply(work, left, &work->q);
+    else
+        swap(&work->p, &work->q);
 }
 
 void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, double decay,
                double scale, real *scratch)
 {
     size_t rows = matrix->rows, columns = matrix->columns, stride = matrix->stride;
-    bool is_wide = rows <= columns;
-    size_t longer = is_wide ? columns : rows;
     Arena arena = arena_over(scratch);
     Work work = work_of(&arena, rows, columns);
     update_momentum(&work, matrix, (real)momentum, (real)scale);
-    real rate = begin(&work, is_wide, longer) *
+    size_t longer = rows + columns - work.side;
+    real rate = begin(&work, rows, columns) *
                 (real)(learning_rate * MUON_STEP * sqrt((double)longer));
     for (size_t i = 0; i < ITERATIONS; i++)
         iterate(&work, i);
@@ -166,6 +175,7 @@ void muon_step(const MuonMatrix *matrix, double momentum, double learning_rate, 
         for (size_t j = 0; j < columns; j++)
             matrix->w[i * stride + j] *= shrink;
     Factor u = plain(work.u, work.u_stride), q = plain(work.q, work.stride);
+    bool is_wide = rows <= columns;
     gemm_weights(rows, columns, work.side, is_wide ? q : u, is_wide ? u : q, GEMM_ADD,
                  matrix->w, stride);
 }
