@@ -6,16 +6,26 @@
 
 #define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 6.6 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)
+#define FEWEST_ROWS  ((size_t)160) /* W and dW are read once for so many */
 #define ROW_UNIT     ((size_t)32)
 #define ROW_TILE     ((size_t)32)
 
-enum { SLICES = 16 };
+/* A tile of work is some slices, one after another, each with logits that fit in the L2 cache.
+ */
+enum { TILES = 16, SLICE = 1024 };
 
 /* A factor that is packed once for several products. */
 typedef struct Packed {
     Factor factor;
     real *memory; /* (gemm_prepack_reals) */
 } Packed;
+
+/* The slices of W, each packed once for all blocks. */
+typedef struct PackedSlices {
+    Factor *factors; /* (slices) */
+    real *memory;    /* (slices, each) */
+    size_t each;     /* gemm_prepack_reals */
+} PackedSlices;
 
 /* One of the models whose logits are computed. */
 typedef struct Side {
@@ -24,11 +34,11 @@ typedef struct Side {
     const real *b; /* (vocabulary) or NULL */
     size_t width;
     real cap;
-    Packed w_as_a[SLICES]; /* W_slice as A of the logits */
-    Packed xt_as_b;        /* the block's X^T as B of the logits */
-    real *e;               /* (slices, slice, block) exp(z - m), then p */
-    real *max, *sum;       /* (slices, block) */
-    real *lse;             /* (block) */
+    PackedSlices w_as_a; /* W_slice as A of the logits */
+    Packed xt_as_b;      /* the block's X^T as B of the logits */
+    real *e;             /* (slices, slice, block) exp(z - m), then p */
+    real *max, *sum;     /* (slices, block) */
+    real *lse;           /* (block) */
 } Side;
 
 enum { STUDENT, TEACHER, SIDES };
@@ -47,13 +57,14 @@ typedef struct Job {
     size_t right;              /* rows whose target has the largest logit */
     size_t slice;              /* vocabulary entries of a slice */
     size_t slices;
+    size_t of_tile, tiles; /* slices of a tile; tiles */
     size_t block;          /* rows of a full block */
     size_t stride;         /* of e */
     size_t first, count;   /* the rows of the current block */
-    Packed w_as_b[SLICES]; /* W_slice as B of dX */
+    PackedSlices w_as_b;   /* W_slice as B of dX */
     Packed x_as_b;         /* the block's X as B of dW */
     real *z_target;        /* (block) */
-    real *partial;         /* (slices, block, width) dX of each slice */
+    real *partial;         /* (tiles, block, width) dX of each tile */
 } Job;
 
 /* The entries of a slice and its scratch memory. */
@@ -61,7 +72,6 @@ typedef struct Slice {
     size_t first, entries;
     real *e;         /* (entries, block), rows Job.stride apart */
     real *max, *sum; /* (block) */
-    real *partial;   /* (block, width) */
 } Slice;
 
 /* --- the work of a call, and its memory --- */
@@ -69,7 +79,7 @@ typedef struct Slice {
 static size_t block_rows(HeadSizes sizes)
 {
     size_t rows = BLOCK_LOGITS / sizes.vocabulary / ROW_UNIT * ROW_UNIT;
-    rows = rows < ROW_UNIT ? ROW_UNIT : rows > BLOCK_ROWS ? BLOCK_ROWS : rows;
+    rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > BLOCK_ROWS ? BLOCK_ROWS : rows;
     return rows < sizes.rows ? rows : sizes.rows;
 }
 
@@ -79,10 +89,17 @@ static real *packed_memory(Arena *arena, GemmSide side, bool transposed, size_t 
     return arena_reals(arena, gemm_prepack_reals(side, transposed, rows, columns));
 }
 
+static PackedSlices packed_slices(Arena *arena, const Job *job, GemmSide side, size_t width)
+{
+    size_t each = gemm_prepack_reals(side, false, job->slice, width);
+    return (PackedSlices){.factors = arena_bytes(arena, job->slices, sizeof(Factor)),
+                          .memory = arena_reals(arena, job->slices * each),
+                          .each = each};
+}
+
 static void lay_out_side(Side *side, const Job *job, Arena *arena)
 {
-    for (size_t i = 0; i < job->slices; i++)
-        side->w_as_a[i].memory = packed_memory(arena, GEMM_A, false, job->slice, side->width);
+    side->w_as_a = packed_slices(arena, job, GEMM_A, side->width);
     side->xt_as_b.memory = packed_memory(arena, GEMM_B, true, side->width, job->block);
     side->e = arena_reals(arena, job->slices * job->slice * job->stride);
     side->max = arena_reals(arena, job->slices * job->block);
@@ -94,16 +111,18 @@ static void layout(Job *job, Arena *arena)
 {
     size_t block = job->block = block_rows(job->sizes), width = job->sizes.width;
     job->stride = gemm_stride(memory_whole_lines(block)); /* fewer rows need no more memory */
-    job->slice = memory_whole_lines(team_tiles(job->sizes.vocabulary, SLICES));
+    size_t of_tile = team_tiles(job->sizes.vocabulary, TILES);
+    job->of_tile = team_tiles(of_tile, SLICE);
+    job->slice = memory_whole_lines(team_tiles(of_tile, job->of_tile));
     job->slices = team_tiles(job->sizes.vocabulary, job->slice);
+    job->tiles = team_tiles(job->slices, job->of_tile);
     for (size_t i = 0; i < job->sides; i++)
         lay_out_side(&job->side[i], job, arena);
-    for (size_t i = 0; i < job->slices; i++)
-        job->w_as_b[i].memory = packed_memory(arena, GEMM_B, false, job->slice, width);
+    job->w_as_b = packed_slices(arena, job, GEMM_B, width);
     job->x_as_b.memory = packed_memory(arena, GEMM_B, false, block, width);
     job->z_target = arena_reals(arena, block);
     job->rest = arena_reals(arena, block);
-    job->partial = arena_reals(arena, job->slices * block * width);
+    job->partial = arena_reals(arena, job->tiles * block * width);
 }
 
 size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width)
@@ -116,15 +135,14 @@ size_t head_scratch_reals(HeadSizes sizes, size_t teacher_width)
     return arena_used_reals(&arena);
 }
 
-static Slice slice_of(const Job *job, size_t which, size_t tile)
+static Slice slice_of(const Job *job, size_t which, size_t index)
 {
     const Side *side = &job->side[which];
-    return (Slice){.first = tile * job->slice,
-                   .entries = team_extent(job->sizes.vocabulary, job->slice, tile),
-                   .e = side->e + tile * job->slice * job->stride,
-                   .max = side->max + tile * job->block,
-                   .sum = side->sum + tile * job->block,
-                   .partial = job->partial + tile * job->block * job->sizes.width};
+    return (Slice){.first = index * job->slice,
+                   .entries = team_extent(job->sizes.vocabulary, job->slice, index),
+                   .e = side->e + index * job->slice * job->stride,
+                   .max = side->max + index * job->block,
+                   .sum = side->sum + index * job->block};
 }
 
 static bool has_target(const Job *job, const Slice *slice, size_t row)
@@ -154,7 +172,14 @@ static void pack(Packed *packed, Factor factor, GemmSide side, size_t rows, size
     packed->factor = gemm_prepack(packed->memory, factor, side, rows, columns);
 }
 
-static void pack_w_tile(void *context, size_t tile, size_t worker)
+static void pack_slice(PackedSlices *packed, size_t index, Factor factor, GemmSide side,
+                       size_t rows, size_t columns)
+{
+    packed->factors[index] = gemm_prepack(packed->memory + index * packed->each, factor, side,
+                                          rows, columns);
+}
+
+static void pack_w_slice(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     Job *job = context;
@@ -162,9 +187,9 @@ static void pack_w_tile(void *context, size_t tile, size_t worker)
     Side *side = &job->side[which];
     Slice slice = slice_of(job, which, index);
     Factor w = plain(side->w + slice.first * side->width, side->width);
-    pack(&side->w_as_a[index], w, GEMM_A, slice.entries, side->width);
+    pack_slice(&side->w_as_a, index, w, GEMM_A, slice.entries, side->width);
     if (job->dx && which == STUDENT)
-        pack(&job->w_as_b[index], w, GEMM_B, slice.entries, side->width);
+        pack_slice(&job->w_as_b, index, w, GEMM_B, slice.entries, side->width);
 }
 
 /* Step 1: a tile for each side, and one for the gradient. */
@@ -191,16 +216,13 @@ static void add_entry(real *restrict z, real *restrict sum, const real *restrict
     }
 }
 
-/* Step 2. */
-static void logits_tile(void *context, size_t tile, size_t worker)
+static void slice_logits(const Job *job, size_t which, size_t index)
 {
-    (void)worker;
-    const Job *job = context;
-    size_t which = tile / job->slices, index = tile % job->slices, rows = job->count;
+    size_t rows = job->count;
     const Side *side = &job->side[which];
     Slice slice = slice_of(job, which, index);
     /* Z = W_slice X^T */
-    gemm_weights(slice.entries, rows, side->width, side->w_as_a[index].factor,
+    gemm_weights(slice.entries, rows, side->width, side->w_as_a.factors[index],
                  side->xt_as_b.factor, GEMM_SET, slice.e, job->stride);
     for (size_t row = 0; row < rows; row++)
         slice.max[row] = -(real)INFINITY;
@@ -222,6 +244,22 @@ static void logits_tile(void *context, size_t tile, size_t worker)
             job->z_target[row] = *target_in(job, &slice, row);
     for (size_t entry = 0; entry < slice.entries; entry++)
         add_entry(slice.e + entry * job->stride, slice.sum, slice.max, rows);
+}
+
+/* The slices of a tile end before this one. */
+static size_t tile_end(const Job *job, size_t tile)
+{
+    return tile * job->of_tile + team_extent(job->slices, job->of_tile, tile);
+}
+
+/* Step 2. */
+static void logits_tile(void *context, size_t tile, size_t worker)
+{
+    (void)worker;
+    const Job *job = context;
+    size_t which = tile / job->tiles, of_side = tile % job->tiles;
+    for (size_t i = of_side * job->of_tile; i < tile_end(job, of_side); i++)
+        slice_logits(job, which, i);
 }
 
 /* Sets the log-sum-exp of a row; returns its largest logit. */
@@ -307,15 +345,15 @@ static void subtract_stored(const Job *job, const Slice *slice)
 }
 
 /* From e to p, the gradient of the losses by the logits of a slice. */
-static void logit_gradients(const Job *job, size_t tile)
+static void logit_gradients(const Job *job, size_t index)
 {
     const Side *student = &job->side[STUDENT];
-    Slice slice = slice_of(job, STUDENT, tile), teacher = {0};
+    Slice slice = slice_of(job, STUDENT, index), teacher = {0};
     size_t rows = job->count;
     real cap = student->cap;
     const real *scale = scale_of(job, STUDENT, &slice, 1), *share = NULL;
     if (job->sides > TEACHER) {
-        teacher = slice_of(job, TEACHER, tile);
+        teacher = slice_of(job, TEACHER, index);
         share = scale_of(job, TEACHER, &teacher, job->teacher_share);
     }
     for (size_t entry = 0; entry < slice.entries; entry++) {
@@ -346,15 +384,18 @@ static void gradient_tile(void *context, size_t tile, size_t worker)
 {
     (void)worker;
     const Job *job = context;
-    Slice slice = slice_of(job, STUDENT, tile);
-    size_t width = job->sizes.width;
-    logit_gradients(job, tile);
-    /* dW_slice += P X */
-    gemm_weights(slice.entries, width, job->count, plain(slice.e, job->stride),
-                 job->x_as_b.factor, GEMM_ADD, job->dw + slice.first * width, width);
-    /* dX = P^T W_slice */
-    gemm_weights(job->count, width, slice.entries, transposed(slice.e, job->stride),
-                 job->w_as_b[tile].factor, GEMM_SET, slice.partial, width);
+    const size_t width = job->sizes.width, first = tile * job->of_tile;
+    real *dx = job->partial + tile * job->block * width;
+    for (size_t i = first; i < tile_end(job, tile); i++) {
+        Slice slice = slice_of(job, STUDENT, i);
+        logit_gradients(job, i);
+        /* dW_slice += P X */
+        gemm_weights(slice.entries, width, job->count, plain(slice.e, job->stride),
+                     job->x_as_b.factor, GEMM_ADD, job->dw + slice.first * width, width);
+        /* dX += P^T W_slice */
+        gemm_weights(job->count, width, slice.entries, transposed(slice.e, job->stride),
+                     job->w_as_b.factors[i], i == first ? GEMM_SET : GEMM_ADD, dx, width);
+    }
 }
 
 /* Step 5: a tile is some rows of dX. */
@@ -367,8 +408,8 @@ static void sum_tile(void *context, size_t tile, size_t worker)
     real *dx = job->dx + job->first * width + first;
     for (size_t i = 0; i < count; i++)
         dx[i] = job->partial[first + i];
-    for (size_t s = 1; s < job->slices; s++)
-        vector_add_scaled(dx, job->partial + s * job->block * width + first, 1, count);
+    for (size_t i = 1; i < job->tiles; i++)
+        vector_add_scaled(dx, job->partial + i * job->block * width + first, 1, count);
 }
 
 /* --- calls --- */
@@ -378,16 +419,16 @@ static double compute(Job *job, real *scratch)
     Arena arena = arena_over(scratch);
     layout(job, &arena);
     double total = 0;
-    team_run(job->sides * job->slices, pack_w_tile, job);
+    team_run(job->sides * job->slices, pack_w_slice, job);
     for (; job->first < job->sizes.rows; job->first += job->block) {
         size_t left = job->sizes.rows - job->first;
         job->count = left < job->block ? left : job->block;
         team_run(job->sides + 1, pack_x_tile, job);
-        team_run(job->sides * job->slices, logits_tile, job);
+        team_run(job->sides * job->tiles, logits_tile, job);
         total += finish_losses(job);
         if (!job->dx)
             continue;
-        team_run(job->slices, gradient_tile, job);
+        team_run(job->tiles, gradient_tile, job);
         team_run(team_tiles(job->count, ROW_TILE), sum_tile, job);
     }
     return total;
