@@ -87,6 +87,17 @@ static size_t scratch_of_worker(const Model *model, size_t optimizer)
     return most;
 }
 
+double update_flop(const Model *model, size_t optimizer)
+{
+    double flop = 0;
+    for (size_t i = 0; i < model->table.count; i++) {
+        const ParamRow *row = &model->table.rows[i];
+        for (size_t part = 0; by_muon(row, optimizer) && part < row->parts; part++)
+            flop += muon_flop(row->shape[0], columns_of_part(row, part));
+    }
+    return flop;
+}
+
 size_t update_scratch_reals(const Model *model, size_t optimizer)
 {
     return team_size() * scratch_of_worker(model, optimizer);

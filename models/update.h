@@ -39,6 +39,9 @@ void update_square_sums(const Model *model, size_t optimizer,
                         UpdateSlice slice, double *sums); /* (pieces) of all slices */
 double update_gradient_norm(const double *sums, size_t pieces, size_t tokens);
 
+/* Floating-point operations of the products of an update; AdamW has none. */
+double update_flop(const Model *model, size_t optimizer);
+
 /* Scratch reals of an update, for the current number of threads. */
 size_t update_scratch_reals(const Model *model, size_t optimizer);
 

@@ -54,6 +54,15 @@ size_t muon_scratch_reals(size_t rows, size_t columns)
     return arena_used_reals(&nothing);
 }
 
+/* A symmetric product counts half: G of U U^T, those of the iterations (two or three with G,
+ * one with Q), and the whole product with U at the end. */
+double muon_flop(size_t rows, size_t columns)
+{
+    enum { SQUARES = 4 * ITERATIONS - 3 };
+    double side = (double)(rows < columns ? rows : columns);
+    return side * (3 * (double)rows * (double)columns + SQUARES * side * side);
+}
+
 /* Updates M and sets U, of length 1. */
 static void update_momentum(const Work *work, const MuonMatrix *matrix, real momentum,
                             real scale)

@@ -21,6 +21,8 @@
 
 /* Returns the scratch memory of a step, in reals. */
 size_t muon_scratch_reals(size_t rows, size_t columns);
+/* Returns the floating-point operations of the products of a step. */
+double muon_flop(size_t rows, size_t columns);
 
 /* A block of columns of the weights, momentum and gradient, whose rows are `stride` apart. */
 typedef struct MuonMatrix {

@@ -10,7 +10,8 @@ run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 10
 check 'bench train reports its phases' prints '"phases": {"rest"'
 run "$bin/bench" train --json --dim 32 --heads 2 --layers 1 --batch 2 --vocab 100 --repeats 1 \
     --optimizer muon
-check 'bench train reports the optimizer' prints '"optimizer": '
+check 'bench train reports the optimizer, and its products by themselves' \
+    eval "prints '\"optimizer\": ' && prints '\"optimizer_utilisation\": 0[.][0-9]*[1-9]'"
 run "$bin/bench" attention --json --n 16,70 --batch 2 --repeats 1
 check 'bench attention compares kinds with softmax' prints '"ratio_to_softmax"'
 run "$bin/bench" decode --json --positions 3,9 --dim 32 --heads 2 --layers 1 --repeats 1

@@ -1,6 +1,7 @@
 /* bench train and bench scale: the steps of a real trainer (train/loop/trainer.h) on random
  * tokens. The settings that bench has no option for have their defaults. */
 #include "train/bench/bench.h"
+#include "models/update.h"
 #include "src/base/memory.h"
 #include "src/base/phase.h"
 #include "src/ranks/ranks.h"
@@ -86,14 +87,16 @@ void bench_train(const BenchOptions *options)
     phase_enter(PHASE_REST);
     double total = clock_seconds() - start;
     double speed = tokens / timing.median, flop = flop_per_token(&options->model);
+    double update = update_flop(&trainer.model, options->optimizer);
     json_t *phases = json_object();
     for (Phase phase = 0; phase < PHASE_COUNT; phase++)
         json_object_set_new(phases, phase_name(phase),
                             json_figure(phase_seconds(phase) / total));
     if (options->json) {
         json_print(stdout,
-                   json_pack("{s:f, s:f, s:f, s:f, s:f, s:s, s:O}", "tokens_per_second", speed,
-                             "utilisation", speed * flop / peak, "peak_gflops", peak / 1e9,
+                   json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:O}", "tokens_per_second",
+                             speed, "utilisation", speed * flop / peak, "optimizer_utilisation",
+                             update / timing.median / peak, "peak_gflops", peak / 1e9,
                              "evaluation_tokens_per_second", evaluated, "peak_rss_mb",
                              megabytes, "attn", attention, "phases", phases));
     } else {
@@ -104,8 +107,11 @@ void bench_train(const BenchOptions *options)
                options->repeats);
         printf("%.0f tokens/s (steps of %.0f to %.0f tokens/s), %.1f MFLOP a token\n", speed,
                tokens / timing.high, tokens / timing.low, flop / 1e6);
-        printf("%.1f %% of the peak of %.0f GFLOP/s, peak memory %.0f MB\n",
-               100 * speed * flop / peak, peak / 1e9, megabytes);
+        printf("%.1f %% of the peak of %.0f GFLOP/s", 100 * speed * flop / peak, peak / 1e9);
+        if (update > 0)
+            printf(" (and %.1f %% for products of the optimizer)",
+                   100 * update / timing.median / peak);
+        printf(", peak memory %.0f MB\n", megabytes);
         printf("evaluation: %.0f tokens/s, %.2f times the rate of training\n", evaluated,
                evaluated / speed);
         json_object_foreach(phases, phase, share)
