@@ -177,21 +177,26 @@ TEST(inner_products_equal_a_plain_loop)
     each_case(check_dots, 4);
 }
 
+/* Also with strips of fewer rows, which prefetch what lies ahead, and beyond the end. */
 TEST(panels_in_place_give_the_same_product)
 {
     enum { DEPTH = 5, COLUMNS = 3 * KERNEL_COLUMNS, STRIDE = COLUMNS + GAP };
-    Fenced a = fence(numbers_of(KERNEL_ROWS, DEPTH), true);
+    Fenced a = fence(numbers_of(MOST_ROWS, DEPTH), true);
     Fenced b = fence(numbers_of(DEPTH, COLUMNS), true);
     Fenced packed = fence(COLUMNS * DEPTH, false);
-    real from_packed[KERNEL_ROWS * COLUMNS], in_place[KERNEL_ROWS * COLUMNS];
+    real from_packed[MOST_ROWS * COLUMNS], in_place[MOST_ROWS * COLUMNS];
     KernelStrips left = kernel_strips(a.data, DEPTH + GAP, 1);
     KernelPanels right = kernel_pack(packed.data, b.data, STRIDE, 1, DEPTH, COLUMNS);
-    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, from_packed,
+    kernel_multiply(MOST_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, from_packed,
                     COLUMNS);
-    right = (KernelPanels){b.data, STRIDE, KERNEL_COLUMNS};
-    kernel_multiply(KERNEL_ROWS, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, in_place,
-                    COLUMNS);
-    ck_assert_mem_eq(in_place, from_packed, sizeof in_place);
+    for (size_t rows = 1; rows <= MOST_ROWS; rows++)
+        for (size_t ahead = 0; ahead <= 2 * STRIDE; ahead += 2 * STRIDE) {
+            right = (KernelPanels){b.data, STRIDE, KERNEL_COLUMNS, ahead};
+            memset(in_place, 0, sizeof in_place);
+            kernel_multiply(rows, COLUMNS, DEPTH, 1, left, right, (KernelStart){0}, in_place,
+                            COLUMNS);
+            ck_assert_mem_eq(in_place, from_packed, rows * COLUMNS * sizeof *in_place);
+        }
     unfence(&a);
     unfence(&b);
     unfence(&packed);

@@ -357,7 +357,7 @@ static void multiply_weights(const ProductRig *rig, GemmInto into, size_t row, s
 }
 
 /* Large and ragged. */
-static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {32, 600, 300},
+static const Shape large[] = {{64, 64, 64},   {130, 257, 65}, {40, 600, 300},
                               {290, 33, 513}, {45, 1, 1},     {100, 31, 32}};
 
 /* Computing the rows in two parts gives the same bits. */

@@ -273,9 +273,19 @@ interop: all $(BUILD)/interop-cases
 interop-light: all
 	sh tests/interop/run.sh $(BIN) $(BUILD)/interop light
 
-# Training speed, in turns with PyTorch in a Python environment of its own.
+# Speed in turns with other programs, in a Python environment of its own: PyTorch, and llama.cpp,
+# which takes ten minutes to build. make peers TABLES=decode
 peers: all
-	sh train/bench/peers.sh $(BIN) $(BUILD)/peers
+	@mkdir -p $(BUILD)/peers
+	@$(BUILD)/peers/environment/bin/python3 -c 'import torch' 2>/dev/null || { \
+	  "$${PYTHON:-python3}" -m venv $(BUILD)/peers/environment && \
+	  $(BUILD)/peers/environment/bin/python3 -m pip install --quiet \
+	    --disable-pip-version-check torch numpy; }
+	@$(BUILD)/peers/environment/bin/python3 -c 'import llama_cpp' 2>/dev/null || \
+	  $(BUILD)/peers/environment/bin/python3 -m pip install --quiet \
+	    --disable-pip-version-check llama-cpp-python || \
+	  echo "make peers: llama-cpp-python cannot be installed; its column stays empty" >&2
+	@$(BUILD)/peers/environment/bin/python3 train/bench/peers.py $(BIN) $(BUILD)/peers $(TABLES)
 
 # Byte-pair encoding in turns with Python's tokenizers: make peer-tokens TEXT=book.txt
 peer-tokens: all

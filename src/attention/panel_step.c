@@ -1,5 +1,6 @@
 /* Decoding with softmax attention: one query against the keys and values kept so far. */
 #include "src/attention/panel.h"
+#include "src/math/gemm.h"
 #include "src/math/vector.h"
 
 #include <assert.h>
@@ -27,19 +28,28 @@ PanelState panel_state(real *state, const AttentionHead *head)
     return s;
 }
 
-/* out += exp(p - top) V;  returns the sum of the exponentials. */
-static real absorb_values(real *out,               /* (D) */
-                          const real *p, real top, /* (count) */
-                          const real *values,      /* (count, D) */
+/* out += exp(p - top) V, and p becomes these exponentials; returns their sum. */
+static real absorb_values(real *out,          /* (D) */
+                          real *p, real top,  /* (count) */
+                          const real *values, /* (count, D) */
                           size_t count, size_t width)
 {
     real sum = 0;
+#pragma omp simd reduction(+ : sum)
     for (size_t j = 0; j < count; j++) {
-        real e = vector_exp(p[j] - top);
-        sum += e;
-        vector_add_scaled(out, values + j * width, e, width);
+        p[j] = vector_exp(p[j] - top);
+        sum += p[j];
     }
+    gemm(1, width, count, 1, plain(p, count), plain(values, width), GEMM_ADD, out, width);
     return sum;
+}
+
+/* The scores of some keys, (count, D). */
+static void score(real *p, const real *q, const real *keys, size_t count,
+                  const AttentionHead *head)
+{
+    gemm(1, count, head->width, attention_scale(head), plain(q, head->width),
+         transposed(keys, head->width), GEMM_SET, p, count);
 }
 
 /* The visible rows of the ring are contiguous: either all of it, or, until it is full, those
@@ -54,15 +64,15 @@ void panel_step(const AttentionData *data, const AttentionHead *head)
     size_t seen = position + 1 - first, entries = panel_entries_seen(&reach, position);
     assert(seen <= rows && rows > 0);
     size_t offset = seen == rows ? 0 : first % rows * width, row = position % rows * width;
-    real *p = data->scratch, scale = attention_scale(head);
+    real *p = data->scratch;
     memcpy(s.keys + row, data->k, width * sizeof(real));
     memcpy(s.values + row, data->v, width * sizeof(real));
-    for (size_t j = 0; j < seen; j++)
-        p[j] = vector_dot(data->q, s.keys + offset + j * width, width) * scale;
+    score(p, data->q, s.keys + offset, seen, head);
     if (kind->fades)
         vector_add_scaled(p, s.decay_sums + offset / width, 1, seen);
+    score(p + seen, data->q, s.entry_k, entries, head);
     for (size_t j = 0; j < entries; j++)
-        p[seen + j] = vector_dot(data->q, s.entry_k + j * width, width) * scale + reach.bias;
+        p[seen + j] += reach.bias;
     real sink = kind->has_sink && data->params ? data->params[0] : 0;
     real max = vector_max(p, seen + entries);
     max = kind->has_sink && sink > max ? sink : max;

@@ -228,14 +228,15 @@ static void halve_tiles(Product *p)
 }
 
 /* Large tiles amortise packing; small products need small tiles for parallelism. With few rows
- * nothing is packed, and each worker should read an equal share of B. */
+ * nothing is packed, and B is read from memory: each worker should read an equal share, of rows
+ * of B as long as can be. */
 static void choose_tiles(Product *p)
 {
     enum { LARGE = 256, SMALL = 128, SHARES = 16 };
-    size_t share = p->n / SHARES < LARGE ? p->n / SHARES + 1 : LARGE;
+    size_t shares = p->b.transposed ? SHARES : team_size();
     bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
     p->tile_rows = tile_extent(p->m, LARGE);
-    p->tile_columns = tile_extent(p->n, few ? share : tall ? LARGE : SMALL);
+    p->tile_columns = tile_extent(p->n, few ? p->n / shares + 1 : tall ? LARGE : SMALL);
     if (!few && gemm_packs(p->a))
         halve_tiles(p);
     while (!few && p->m % p->tile_rows > 0 && p->m % p->tile_rows <= GEMM_FEW)

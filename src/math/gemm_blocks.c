@@ -86,6 +86,10 @@ enum {
     GAP = 16
 };
 
+/* Few rows of A and B in place: rows of B are read from end to end, this many at a time, as the
+ * prefetchers of memory like it. */
+enum { STREAMED = 32 };
+
 /* And in bf16. */
 enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
 
@@ -155,8 +159,9 @@ static KernelStrips copy_compactly(real *copy, Factor a, size_t rows, size_t dep
 
 static KernelPanels panels_of(Factor packed, size_t depth)
 {
-    return (KernelPanels){(const real *)packed.packed + depth * KERNEL_COLUMNS, KERNEL_COLUMNS,
-                          packed.band / sizeof(real)};
+    return (KernelPanels){.data = (const real *)packed.packed + depth * KERNEL_COLUMNS,
+                          .row = KERNEL_COLUMNS,
+                          .next = packed.band / sizeof(real)};
 }
 
 /* Multiplies rows of A (m, depths) by all columns in `panels`. A block of A that is slow to
@@ -164,8 +169,8 @@ static KernelPanels panels_of(Factor packed, size_t depth)
 static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, Factor a,
                           KernelPanels panels, KernelStart start, real *c, size_t c_stride)
 {
-    enum { PERIOD = 2048 };
-    bool awkward = m > GEMM_FEW && (has_period(a, PERIOD) || gemm_packs(a));
+    enum { PERIOD = 2048, SEVERAL = 4 };
+    bool awkward = m > SEVERAL && (gemm_packs(a) ? !panels.ahead : has_period(a, PERIOD));
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
@@ -195,17 +200,20 @@ void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b
         kernel_dots(m, n, k, alpha, a.data, a.stride, b.data, b.stride, start, c, c_stride);
         return;
     }
-    for (size_t column = 0; column < n; column += WIDTH)
-        for (size_t depth = 0; depth < k; depth += DEPTH) {
-            size_t columns = team_extent(n, WIDTH, column / WIDTH);
-            size_t depths = team_extent(k, DEPTH, depth / DEPTH);
+    const bool streams = m <= GEMM_FEW && !b.transposed && !b.packed;
+    const size_t wide = streams ? n : WIDTH, deep = streams ? STREAMED : DEPTH;
+    const size_t ahead = streams ? STREAMED * b.stride : 0;
+    for (size_t column = 0; column < n; column += wide)
+        for (size_t depth = 0; depth < k; depth += deep) {
+            size_t columns = team_extent(n, wide, column / wide);
+            size_t depths = team_extent(k, deep, depth / deep);
             KernelStart from = begin(start, 0, column, depth, c, c_stride);
             Factor x = gemm_part(a, 0, depth),
                    y = gemm_part(gemm_from(b, GEMM_B, column), depth, 0);
             size_t ready = reads_in_place(m, b) ? columns / KERNEL_COLUMNS * KERNEL_COLUMNS : 0;
             if (ready > 0)
                 multiply_rows(m, ready, depths, alpha, x,
-                              (KernelPanels){y.data, y.stride, KERNEL_COLUMNS}, from,
+                              (KernelPanels){y.data, y.stride, KERNEL_COLUMNS, ahead}, from,
                               c + column, c_stride);
             if (ready == columns)
                 continue;

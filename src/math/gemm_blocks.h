@@ -34,7 +34,7 @@ typedef enum GemmSide { GEMM_A, GEMM_B } GemmSide;
 
 /* Up to this many rows of A, products take a separate path for decoding. It sums in a
  * different order: results that must be bit-identical should all take the same path. */
-enum { GEMM_FEW = 14 };
+enum { GEMM_FEW = 16 };
 
 /* The submatrix from (row, column) on, of an unpacked factor. */
 Factor gemm_part(Factor whole, size_t row, size_t column);

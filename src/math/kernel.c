@@ -123,7 +123,7 @@ KernelPanels kernel_pack(real *panels, const real *b, size_t b_row, size_t b_nex
             pack_columns(panels + column / KERNEL_COLUMNS * panel, b + column * b_next, b_next,
                          k, columns);
         }
-    return (KernelPanels){panels, KERNEL_COLUMNS, panel};
+    return (KernelPanels){.data = panels, .row = KERNEL_COLUMNS, .next = panel};
 }
 
 /* Some rows of A transposed, next to each other, so that each strip is opened once for them. A
@@ -167,6 +167,7 @@ typedef struct Factors {
     size_t a_row, a_next;
     const real *panel;
     size_t panel_row;
+    size_t panel_ahead; /* what to prefetch of B, for strips of fewer rows */
 } Factors;
 
 /* What to prefetch of A. The processor's own prefetchers do not follow as many rows as a strip
@@ -214,8 +215,11 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_r
         Lanes row[VECTORS];
         fetch_ahead(ahead, p);
 #pragma GCC unroll 4
-        for (size_t v = 0; v < VECTORS; v++)
+        for (size_t v = 0; v < VECTORS; v++) {
             row[v] = load(f.panel + v * LANES);
+            if (rows < ROWS)
+                __builtin_prefetch(f.panel + f.panel_ahead + v * LANES);
+        }
 #pragma GCC unroll 14
         for (size_t i = 0; i < ROWS; i++)
             if (i < rows) {
@@ -286,12 +290,16 @@ static void multiply_edge(size_t rows, size_t columns, Factors f, KernelStart st
 void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, KernelPanels b,
                      KernelStart start, real *c, size_t c_row)
 {
+    /* Strips that prefetch B have fewer rows. */
+    const size_t strips = (m + ROWS - 2) / (ROWS - 1);
+    const size_t high = b.ahead > 0 ? (m + strips - 1) / strips : ROWS;
+    const size_t next_strip = b.ahead > 0 ? high * a.row : a.strip;
     for (size_t column = 0; column < n; column += KERNEL_COLUMNS, b.data += b.next) {
         size_t columns = n - column < KERNEL_COLUMNS ? n - column : KERNEL_COLUMNS;
         const real *strip = a.data;
-        for (size_t row = 0; row < m; row += ROWS, strip += a.strip) {
-            size_t rows = m - row < ROWS ? m - row : ROWS;
-            Factors f = {k, alpha, strip, a.row, a.next, b.data, b.row};
+        for (size_t row = 0; row < m; row += high, strip += next_strip) {
+            size_t rows = m - row < high ? m - row : high;
+            Factors f = {k, alpha, strip, a.row, a.next, b.data, b.row, row > 0 ? 0 : b.ahead};
             KernelStart part = kernel_start_at(start, row, column);
             real *at = c + row * c_row + column;
             if (columns == KERNEL_COLUMNS)
@@ -304,28 +312,35 @@ void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, K
 
 /* --- inner products --- */
 
-/* One row of A times LANES rows of B; missing rows of B are replaced by the last. */
-static Lanes dots(size_t k, const real *a, const real *b, size_t b_row, size_t rows)
+/* LANES products: of `across` rows of A, 1 or 2, and LANES / across rows of B. In place of
+ * missing rows of B stands the last. Two rows of A need each number of B only once from the
+ * cache. */
+INLINE Lanes dots(size_t across, size_t k, const real *a, size_t a_row, const real *b,
+                  size_t b_row, size_t rows)
 {
+    const size_t along = LANES / across;
     Lanes sum[LANES];
     const real *row[LANES];
 #pragma GCC unroll 16
-    for (size_t i = 0; i < LANES; i++) {
+    for (size_t i = 0; i < LANES; i++)
         sum[i] = (Lanes){0};
-        row[i] = b + (i < rows ? i : rows - 1) * b_row;
-    }
-    size_t p = 0;
-    for (; p + LANES <= k; p += LANES) {
-        Lanes one = load(a + p);
 #pragma GCC unroll 16
-        for (size_t i = 0; i < LANES; i++)
-            sum[i] += one * load(row[i] + p);
-    }
-    if (p < k) {
-        Lanes one = load_some(a + p, k - p);
+    for (size_t j = 0; j < along; j++)
+        row[j] = b + (j < rows ? j : rows - 1) * b_row;
+    for (size_t p = 0; p < k; p += LANES) {
+        const size_t count = k - p;
+        const bool whole = count >= LANES;
+        Lanes one[2];
+#pragma GCC unroll 2
+        for (size_t i = 0; i < across; i++)
+            one[i] = whole ? load(a + i * a_row + p) : load_some(a + i * a_row + p, count);
 #pragma GCC unroll 16
-        for (size_t i = 0; i < LANES; i++)
-            sum[i] += one * load_some(row[i] + p, k - p);
+        for (size_t j = 0; j < along; j++) {
+            Lanes other = whole ? load(row[j] + p) : load_some(row[j] + p, count);
+#pragma GCC unroll 2
+            for (size_t i = 0; i < across; i++)
+                sum[i * along + j] += one[i] * other;
+        }
     }
     transpose(sum);
 #pragma GCC unroll 4
@@ -336,17 +351,37 @@ static Lanes dots(size_t k, const real *a, const real *b, size_t b_row, size_t r
     return sum[0];
 }
 
+static Lanes dots_of_one(size_t k, const real *a, const real *b, size_t b_row, size_t rows)
+{
+    return dots(1, k, a, 0, b, b_row, rows);
+}
+
+static Lanes dots_of_two(size_t k, const real *a, size_t a_row, const real *b, size_t b_row,
+                         size_t rows)
+{
+    return dots(2, k, a, a_row, b, b_row, rows);
+}
+
+/* The last row, if there is no other beside it, is computed twice. */
 void kernel_dots(size_t m, size_t n, size_t k, real alpha, const real *a, size_t a_row,
                  const real *b, size_t b_row, KernelStart start, real *c, size_t c_row)
 {
-    for (size_t column = 0; column < n; column += LANES) {
-        size_t columns = n - column < LANES ? n - column : LANES;
-        for (size_t row = 0; row < m; row++) {
-            real *at = c + row * c_row + column, sums[LANES];
-            KernelStart part = kernel_start_at(start, row, column);
-            store(sums, dots(k, a + row * a_row, b + column * b_row, b_row, columns));
-            for (size_t j = 0; j < columns; j++)
-                at[j] = alpha * sums[j] + (part.data ? part.data[j] : 0);
+    const size_t across = m > 1 ? 2 : 1, along = LANES / across;
+    for (size_t column = 0; column < n; column += along) {
+        const size_t columns = n - column < along ? n - column : along;
+        const real *from = b + column * b_row;
+        for (size_t first = 0; first < m; first += across) {
+            real sums[LANES];
+            const real *rows = a + first * a_row;
+            store(sums, across == 1 ? dots_of_one(k, rows, from, b_row, columns)
+                                    : dots_of_two(k, rows, first + 1 < m ? a_row : 0, from,
+                                                  b_row, columns));
+            for (size_t i = 0; i < across && first + i < m; i++) {
+                real *at = c + (first + i) * c_row + column;
+                KernelStart part = kernel_start_at(start, first + i, column);
+                for (size_t j = 0; j < columns; j++)
+                    at[j] = alpha * sums[i * along + j] + (part.data ? part.data[j] : 0);
+            }
         }
     }
 }

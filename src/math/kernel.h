@@ -90,10 +90,12 @@ KernelStrips kernel_pack_strips(real *strips, /* (strips, kernel_strip_size(k)) 
                                 size_t m, size_t k);
 
 /* B as panels, with the distances between rows of a panel and between panels: KERNEL_COLUMNS
- * and k KERNEL_COLUMNS if packed, the stride of B and KERNEL_COLUMNS in place. */
+ * and k KERNEL_COLUMNS if packed, the stride of B and KERNEL_COLUMNS in place. With few rows of
+ * A the time goes to reading B from memory: what lies `ahead` is then prefetched, in the middle
+ * of the products; 0: nothing. It needs an A in place. */
 typedef struct KernelPanels {
     const real *data; /* (k, n) */
-    size_t row, next;
+    size_t row, next, ahead;
 } KernelPanels;
 
 /* Packs k rows and n columns of B into 64-byte-aligned panels; the last is zero-padded. b_row
