@@ -100,7 +100,7 @@ static void check_multiply(const Case *this, real alpha)
                                    b.data[l * b_row + j * b_next], sum);
             *at = multiply_add(alpha, sum, this->add ? *at : 0);
         }
-    KernelStrips left = this->a_packed ? kernel_pack_strips(packed_a.data, a.data, a_next, m, k)
+    KernelStrips left = this->a_packed ? kernel_pack_strips(packed_a.data, a.data, a_row, a_next, m, k)
                                        : kernel_strips(a.data, a_row, a_next);
     kernel_multiply(m, n, k, alpha, left, kernel_pack(packed.data, b.data, b_row, b_next, k, n),
                     (KernelStart){this->add ? c.data : NULL, n + GAP}, c.data, n + GAP);
@@ -159,7 +159,7 @@ static void each_case(void (*check)(const Case *this, real alpha), unsigned form
         for (size_t n = 1; n <= MOST_COLUMNS; n++)
             for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
                 for (unsigned form = 0; form < 16; form++)
-                    if (!(form & ~forms) && (form & 1 || !(form & 8))) { /* turned if packed */
+                    if (!(form & ~forms)) {
                         bool at_the_end = (m + n + d) % 2;
                         Case this = {m,        n,        depths[d],  form & 1,
                                      form & 2, form & 4, at_the_end, form & 8};

@@ -212,12 +212,12 @@ static size_t tile_extent(size_t whole, size_t most)
 }
 
 /* Where A is packed, every tile packs its rows of A and columns of B. So they are as large as
- * leaves TILES of them: the longer side is halved until there are as many. */
+ * leaves some for each thread: the longer side is halved until there are as many. */
 static void halve_tiles(Product *p)
 {
-    enum { TILES = 8, SMALL = 128 };
+    enum { OF_THREAD = 2, SMALL = 128 };
     size_t rows = p->m, columns = p->n;
-    while (team_tiles(p->m, rows) * team_tiles(p->n, columns) < TILES) {
+    while (team_tiles(p->m, rows) * team_tiles(p->n, columns) < OF_THREAD * team_size()) {
         size_t *longer = rows > columns ? &rows : &columns;
         if (*longer < 2 * SMALL)
             break;
@@ -237,7 +237,7 @@ static void choose_tiles(Product *p)
     bool few = p->m <= GEMM_FEW, tall = p->m >= 4 * LARGE;
     p->tile_rows = tile_extent(p->m, LARGE);
     p->tile_columns = tile_extent(p->n, few ? p->n / shares + 1 : tall ? LARGE : SMALL);
-    if (!few && gemm_packs(p->a))
+    if (!few && gemm_packs(p->a, p->n))
         halve_tiles(p);
     while (!few && p->m % p->tile_rows > 0 && p->m % p->tile_rows <= GEMM_FEW)
         p->tile_rows += UNIT; /* the last rows would take the path for decoding */

@@ -14,9 +14,14 @@ enum { NARROW = KERNEL_LANES < 16 };
 
 /* --- factors --- */
 
-bool gemm_packs(Factor a)
+/* In place, a strip of narrow vectors reads another line of the cache for a few numbers of a
+ * transposed A at each step. A strip of wide vectors has so many rows, far apart in memory,
+ * that the processor does not see which lines come next; it pays to pack them for enough
+ * columns. */
+bool gemm_packs(Factor a, size_t n)
 {
-    return NARROW && a.transposed;
+    enum { ENOUGH = 128 };
+    return NARROW ? a.transposed : n >= ENOUGH;
 }
 
 Factor gemm_part(Factor whole, size_t row, size_t column)
@@ -75,13 +80,12 @@ static KernelStart begin(KernelStart start, size_t row, size_t column, size_t de
     return kernel_start_at(depth > 0 ? (KernelStart){c, c_stride} : start, row, column);
 }
 
-/* Blocking in single precision: DEPTH x HEIGHT numbers of A fit in the L2 cache, and for wide
- * vectors with them DEPTH x WIDTH of B. Narrow vectors take longer for a panel of B, so the
- * next one may come from the L3 cache; and they often pack A, which a larger WIDTH makes rarer.
- * HEIGHT is a multiple of KERNEL_ROWS. */
+/* Blocking in single precision: DEPTH x HEIGHT numbers of A fit in the L2 cache. The next panel
+ * of B may come from the L3 cache; a large WIDTH makes packing A rarer. HEIGHT is a multiple of
+ * KERNEL_ROWS. */
 enum {
     DEPTH = 256,
-    WIDTH = (NARROW ? 1024 : 256) / KERNEL_COLUMNS * KERNEL_COLUMNS,
+    WIDTH = 1024 / KERNEL_COLUMNS * KERNEL_COLUMNS,
     HEIGHT = (255 / KERNEL_ROWS + 1) * KERNEL_ROWS,
     GAP = 16
 };
@@ -97,7 +101,7 @@ enum { DEEP = 1024, WIDE = 256, HIGH = 64 };
 
 typedef union Blocks {
     _Alignas(64) struct {
-        real copy[(DEPTH + GAP) * (HEIGHT + GAP)], panels[DEPTH * WIDTH];
+        real copy[(DEPTH + 2 * GAP) * (HEIGHT + GAP)], panels[DEPTH * WIDTH];
     } single;
     _Alignas(64) struct {
         uint16_t left[BFLOAT_PACKED(BFLOAT_PAIR, HIGH, DEEP)];
@@ -144,12 +148,12 @@ static KernelStrips strips_of(Factor a)
     return kernel_strips(a.data, a.transposed ? 1 : a.stride, a.transposed ? a.stride : 1);
 }
 
-/* A block of A at a good stride. For narrow vectors a transposed A is packed as strips: in
- * place, each step of the kernel would read another line of the cache for a few numbers. */
-static KernelStrips copy_compactly(real *copy, Factor a, size_t rows, size_t depth)
+/* A block of A as strips, or in place at a better stride. */
+static KernelStrips copy_compactly(real *copy, Factor a, size_t rows, size_t depth, bool packs)
 {
-    if (gemm_packs(a))
-        return kernel_pack_strips(copy, a.data, a.stride, rows, depth);
+    if (packs)
+        return kernel_pack_strips(copy, a.data, a.transposed ? 1 : a.stride,
+                                  a.transposed ? a.stride : 1, rows, depth);
     size_t lines = a.transposed ? depth : rows, length = a.transposed ? rows : depth;
     size_t stride = (a.transposed ? HEIGHT : DEPTH) + GAP;
     for (size_t i = 0; i < lines; i++)
@@ -170,27 +174,28 @@ static void multiply_rows(size_t m, size_t columns, size_t depths, real alpha, F
                           KernelPanels panels, KernelStart start, real *c, size_t c_stride)
 {
     enum { PERIOD = 2048, SEVERAL = 4 };
-    bool awkward = m > SEVERAL && (gemm_packs(a) ? !panels.ahead : has_period(a, PERIOD));
+    const bool packs = gemm_packs(a, columns) && m > SEVERAL && !panels.ahead;
+    const bool copies = packs || (m > SEVERAL && has_period(a, PERIOD));
     for (size_t row = 0; row < m; row += HEIGHT) {
         size_t rows = m - row < HEIGHT ? m - row : HEIGHT;
         Factor part = gemm_part(a, row, 0);
-        KernelStrips strips = awkward ? copy_compactly(thread_blocks()->single.copy, part, rows,
-                                                       depths)
-                                      : strips_of(part);
+        KernelStrips strips = copies ? copy_compactly(thread_blocks()->single.copy, part, rows,
+                                                      depths, packs)
+                                     : strips_of(part);
         kernel_multiply(rows, columns, depths, alpha, strips, panels,
                         kernel_start_at(start, row, 0), c + row * c_stride, c_stride);
     }
 }
 
 /* Whether the kernel reads B in place, at least where columns fill a panel. It does not where B
- * is packed already, where its rows collide in the cache, or where packing pays: narrow vectors
- * reuse a panel more often, and need it in L1. */
+ * is packed already, where its rows collide in the cache, or where many rows of A reuse a
+ * panel. */
 static bool reads_in_place(size_t m, Factor b)
 {
     enum { PERIOD = NARROW ? 1024 : 4096, MANY = 192 };
     if (b.transposed || b.packed)
         return false;
-    return m <= GEMM_FEW || (!has_period(b, PERIOD) && !(NARROW && m >= MANY));
+    return m <= GEMM_FEW || (!has_period(b, PERIOD) && m < MANY);
 }
 
 void gemm_by_kernel(size_t m, size_t n, size_t k, real alpha, Factor a, Factor b,

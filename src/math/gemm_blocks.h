@@ -41,8 +41,8 @@ Factor gemm_part(Factor whole, size_t row, size_t column);
 /* From a row of A or a column of B on; of a packed factor it must begin a band. */
 Factor gemm_from(Factor x, GemmSide side, size_t first);
 
-/* Whether products in single precision pack A, block by block. */
-bool gemm_packs(Factor a);
+/* Whether products in single precision with n columns pack A, block by block. */
+bool gemm_packs(Factor a, size_t n);
 
 /* Packs an A of `count` rows or a B of `count` columns; in single precision only a B. The
  * memory is 64-byte aligned and has gemm_packed_reals(). */

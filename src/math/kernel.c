@@ -146,14 +146,51 @@ INLINE void pack_strip_rows(size_t count, real *to, size_t strip, const real *a,
                    (m - row < ROWS ? m - row : ROWS) * sizeof *to);
 }
 
-KernelStrips kernel_pack_strips(real *strips, const real *a, size_t a_next, size_t m, size_t k)
+static void pack_lines(real *strips, size_t strip, const real *a, size_t a_next, size_t m,
+                       size_t k)
 {
     enum { AT_ONCE = 4 };
-    size_t strip = kernel_strip_size(k), i = 0;
+    size_t i = 0;
     for (; i + AT_ONCE <= k; i += AT_ONCE)
         pack_strip_rows(AT_ONCE, strips + i * ROWS, strip, a + i * a_next, a_next, m);
     for (; i < k; i++)
         pack_strip_rows(1, strips + i * ROWS, strip, a + i * a_next, a_next, m);
+}
+
+/* One strip of rows of A, transposed some squares at a time, which together may be wider than
+ * the strip; in place of missing rows stands the last. */
+static void pack_square_rows(real *to, const real *a, size_t a_row, size_t rows, size_t k)
+{
+    enum { SQUARES = (ROWS + LANES - 1) / LANES };
+    for (size_t p = 0; p < k; p += LANES) {
+        const size_t count = k - p < LANES ? k - p : LANES;
+        Lanes square[SQUARES][LANES];
+#pragma GCC unroll 2
+        for (size_t s = 0; s < SQUARES; s++) {
+#pragma GCC unroll 16
+            for (size_t lane = 0; lane < LANES; lane++) {
+                const size_t row = s * LANES + lane;
+                const real *from = a + (row < rows ? row : rows - 1) * a_row + p;
+                square[s][lane] = count == LANES ? load(from) : load_some(from, count);
+            }
+            transpose(square[s]);
+        }
+        for (size_t i = 0; i < count; i++)
+#pragma GCC unroll 2
+            for (size_t s = 0; s < SQUARES; s++)
+                store(to + (p + i) * ROWS + s * LANES, square[s][i]);
+    }
+}
+
+KernelStrips kernel_pack_strips(real *strips, const real *a, size_t a_row, size_t a_next,
+                                size_t m, size_t k)
+{
+    const size_t strip = kernel_strip_size(k);
+    if (a_row == 1)
+        pack_lines(strips, strip, a, a_next, m, k);
+    else
+        for (size_t row = 0; row < m; row += ROWS)
+            pack_square_rows(strips + row / ROWS * strip, a + row * a_row, a_row, m - row, k);
     return (KernelStrips){strips, 1, ROWS, strip};
 }
 
@@ -198,7 +235,7 @@ INLINE void fetch_ahead(Ahead ahead, size_t step)
 /* `rows` is a compile-time constant in every copy, so that all sums stay in registers. clang
  * unrolls loops before it makes the copies: so they run to ROWS, and the copy for fewer rows
  * leaves out the others. */
-INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_row)
+INLINE void strip(size_t rows, bool packed, Factors f, KernelStart start, real *c, size_t c_row)
 {
     Ahead ahead = ahead_of(&f);
     Lanes sum[ROWS][VECTORS];
@@ -213,7 +250,8 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_r
 #pragma GCC unroll 1
     for (size_t p = 0; p < f.k; p++) {
         Lanes row[VECTORS];
-        fetch_ahead(ahead, p);
+        if (!packed)
+            fetch_ahead(ahead, p);
 #pragma GCC unroll 4
         for (size_t v = 0; v < VECTORS; v++) {
             row[v] = load(f.panel + v * LANES);
@@ -245,10 +283,10 @@ INLINE void strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_r
 /* Some rows, but at most ROWS, times a whole panel. */
 static void multiply_strip(size_t rows, Factors f, KernelStart start, real *c, size_t c_row)
 {
-#define STRIP(n)                                             \
-    case n:                                                  \
-        if (n <= ROWS)                                       \
-            strip(n <= ROWS ? n : ROWS, f, start, c, c_row); \
+#define STRIP(n)                                                    \
+    case n:                                                         \
+        if (n <= ROWS)                                              \
+            strip(n <= ROWS ? n : ROWS, false, f, start, c, c_row); \
         break
     switch (rows) {
         STRIP(1);
@@ -266,6 +304,15 @@ static void multiply_strip(size_t rows, Factors f, KernelStart start, real *c, s
         STRIP(13);
         STRIP(14);
     }
+}
+
+/* A whole strip of a packed A: its strides are known, and the processor itself sees what comes
+ * next. */
+static void multiply_packed_strip(Factors f, KernelStart start, real *c, size_t c_row)
+{
+    f.a_row = 1;
+    f.a_next = ROWS;
+    strip(ROWS, true, f, start, c, c_row);
 }
 
 static void copy_block(real *to, size_t to_row, const real *from, size_t from_row, size_t rows,
@@ -302,7 +349,9 @@ void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, K
             Factors f = {k, alpha, strip, a.row, a.next, b.data, b.row, row > 0 ? 0 : b.ahead};
             KernelStart part = kernel_start_at(start, row, column);
             real *at = c + row * c_row + column;
-            if (columns == KERNEL_COLUMNS)
+            if (columns == KERNEL_COLUMNS && rows == ROWS && a.next == ROWS)
+                multiply_packed_strip(f, part, at, c_row);
+            else if (columns == KERNEL_COLUMNS)
                 multiply_strip(rows, f, part, at, c_row);
             else
                 multiply_edge(rows, columns, f, part, at, c_row);

@@ -84,9 +84,9 @@ static inline size_t kernel_strip_size(size_t k)
     return k * KERNEL_ROWS + LINE;
 }
 
-/* Packs the transpose of `a`, which has k rows of m columns, as (m, k). */
+/* Packs A; a_row or a_next is 1. */
 KernelStrips kernel_pack_strips(real *strips, /* (strips, kernel_strip_size(k)) */
-                                const real *a, size_t a_next, /* (k, m) */
+                                const real *a, size_t a_row, size_t a_next, /* (m, k) */
                                 size_t m, size_t k);
 
 /* B as panels, with the distances between rows of a panel and between panels: KERNEL_COLUMNS
