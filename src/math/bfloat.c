@@ -1,4 +1,5 @@
 #include "src/math/bfloat.h"
+#include "src/math/kernel.h"
 
 #include <string.h>
 
@@ -265,31 +266,41 @@ static void copy_square(real *to, size_t to_row, const real *from, size_t from_r
         memcpy(to + i * to_row, from + i * from_row, columns * sizeof *to);
 }
 
+/* One square of C, at its edges by way of a buffer. */
+static void multiply_square(BfloatParts parts, size_t steps, const uint16_t *a, size_t a_band,
+                            const uint16_t *b, size_t b_band, KernelStart start, real *c,
+                            size_t c_row, size_t rows, size_t columns)
+{
+    enum { SIDE = BFLOAT_SQUARE };
+    BfloatSquare *square = bfloat_kernel(0)->multiply;
+    if (rows == SIDE && columns == SIDE) {
+        square(parts, steps, a, a_band, b, b_band, start.data, start.row, c, c_row);
+        return;
+    }
+    _Alignas(64) real whole[SIDE * SIDE];
+    if (start.data)
+        copy_square(whole, SIDE, start.data, start.row, rows, columns);
+    square(parts, steps, a, a_band, b, b_band, start.data ? whole : NULL, SIDE, whole, SIDE);
+    copy_square(c, c_row, whole, SIDE, rows, columns);
+}
+
+/* Row by row within blocks of A that stay in the caches while all of B passes. */
 void bfloat_multiply(size_t m, size_t n, size_t k, BfloatParts parts, const uint16_t *a,
                      size_t a_band, const uint16_t *b, size_t b_band, const real *start,
                      size_t start_row, real *c, size_t c_row)
 {
-    enum { SIDE = BFLOAT_SQUARE };
-    BfloatSquare *square = bfloat_kernel(0)->multiply;
-    size_t steps = BFLOAT_STEPS(k);
-    for (size_t column = 0; column < n; column += SIDE)
-        for (size_t row = 0; row < m; row += SIDE) {
-            const uint16_t *left = a + row / BFLOAT_BAND * a_band;
-            const uint16_t *right = b + column / BFLOAT_BAND * b_band;
-            const real *from = start ? start + row * start_row + column : NULL;
-            real *at = c + row * c_row + column;
-            size_t rows = m - row < SIDE ? m - row : SIDE;
-            size_t columns = n - column < SIDE ? n - column : SIDE;
-            if (rows == SIDE && columns == SIDE) {
-                square(parts, steps, left, a_band, right, b_band, from, start_row, at, c_row);
-                continue;
-            }
-            /* at the edge of C, compute a full square in a buffer */
-            _Alignas(64) real whole[SIDE * SIDE];
-            if (from)
-                copy_square(whole, SIDE, from, start_row, rows, columns);
-            square(parts, steps, left, a_band, right, b_band, from ? whole : NULL, SIDE, whole,
-                   SIDE);
-            copy_square(at, c_row, whole, SIDE, rows, columns);
-        }
+    enum { SIDE = BFLOAT_SQUARE, NUMBERS = 32768, FEWEST = 2 * SIDE };
+    const size_t steps = BFLOAT_STEPS(k), fitting = NUMBERS / k / SIDE * SIDE;
+    const size_t high = fitting < FEWEST ? FEWEST : fitting;
+    const KernelStart all = {start, start_row};
+    for (size_t first = 0; first < m; first += high) {
+        const size_t end = m - first < high ? m : first + high;
+        for (size_t column = 0; column < n; column += SIDE)
+            for (size_t row = first; row < end; row += SIDE)
+                multiply_square(parts, steps, a + row / BFLOAT_BAND * a_band, a_band,
+                                b + column / BFLOAT_BAND * b_band, b_band,
+                                kernel_start_at(all, row, column), c + row * c_row + column,
+                                c_row, m - row < SIDE ? m - row : SIDE,
+                                n - column < SIDE ? n - column : SIDE);
+    }
 }
