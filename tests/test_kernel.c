@@ -100,8 +100,9 @@ static void check_multiply(const Case *this, real alpha)
                                    b.data[l * b_row + j * b_next], sum);
             *at = multiply_add(alpha, sum, this->add ? *at : 0);
         }
-    KernelStrips left = this->a_packed ? kernel_pack_strips(packed_a.data, a.data, a_row, a_next, m, k)
-                                       : kernel_strips(a.data, a_row, a_next);
+    KernelStrips left = this->a_packed
+                            ? kernel_pack_strips(packed_a.data, a.data, a_row, a_next, m, k)
+                            : kernel_strips(a.data, a_row, a_next);
     kernel_multiply(m, n, k, alpha, left, kernel_pack(packed.data, b.data, b_row, b_next, k, n),
                     (KernelStart){this->add ? c.data : NULL, n + GAP}, c.data, n + GAP);
     compare(this, c.data, expected, "a product");

@@ -4,8 +4,9 @@
  *
  * B is read as panels of KERNEL_COLUMNS columns, in place or packed: k rows of contiguous
  * numbers each. A is read one element at a time, which is broadcast and multiplied with a row
- * of the panel, so it may have any strides and is mostly read in place. Each element of C sums
- * its products in order of k, so the bits do not depend on the tiling or on what is packed.
+ * of the panel, so it may have any strides; where it serves many columns it is packed in
+ * strips, whose strides the compiler knows. Each element of C sums its products in order of k,
+ * so the bits do not depend on the tiling or on what is packed.
  *
  * The compiler's target decides how wide a vector is, and with it the block: as many
  * accumulators as there are registers, less those for a row of B and an element of A. */
