@@ -43,6 +43,17 @@ train_together() {
     together "$ranks" "$bin/train" $(settings "$@")
 }
 one_message() { [ "$(grep -c '^train: ' err)" -eq 1 ] && grep -q "$1" err; }
+# refused_together MESSAGE COMMAND...: it fails, and says why once. Of programs that end with an error,
+# Open MPI 4.1 does not pass on every word, so that a silent one gets another chance.
+refused_together() {
+    message=$1
+    shift
+    for _ in 1 2 3 4 5; do
+        ! "$@" || return 1
+        ! grep -q '^train: ' err || break
+    done
+    one_message "$message"
+}
 
 # --- bit-identical runs ---
 
@@ -95,15 +106,15 @@ check 'settings.conf records the number of shards' grep -q '^shards = 2$' own/se
 
 # --- errors ---
 
-check 'train refuses more ranks than shards' eval \
-    '! train_together 3 many --batch 8 --shards 2 --steps 20 && one_message "start at most 2"'
-check 'train refuses more shards than sequences in a batch' eval \
-    '! train_together 3 many --batch 2 --steps 20 && one_message "larger --batch"'
+check 'train refuses more ranks than shards' refused_together 'start at most 2' \
+    train_together 3 many --batch 8 --shards 2 --steps 20
+check 'train refuses more shards than sequences in a batch' refused_together 'larger --batch' \
+    train_together 3 many --batch 2 --steps 20
 check 'a refused run leaves no files' [ ! -e many ]
-check 'ranks report an unknown option once' eval \
-    '! together 3 "$bin/train" --no-such toy && one_message "no-such"'
-check 'ranks report a missing corpus once' \
-    eval '! together 3 "$bin/train" nothere.txt && one_message nothere.txt'
+check 'ranks report an unknown option once' refused_together no-such \
+    together 3 "$bin/train" --no-such toy
+check 'ranks report a missing corpus once' refused_together nothere.txt \
+    together 3 "$bin/train" nothere.txt
 check 'ranks print --version once' \
     eval 'together 3 "$bin/train" --version && [ "$(grep -c linnet out)" = 1 ]'
 
