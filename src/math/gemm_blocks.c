@@ -15,9 +15,8 @@ enum { NARROW = KERNEL_LANES < 16 };
 /* --- factors --- */
 
 /* In place, a strip of narrow vectors reads another line of the cache for a few numbers of a
- * transposed A at each step. A strip of wide vectors has so many rows, far apart in memory,
- * that the processor does not see which lines come next; it pays to pack them for enough
- * columns. */
+ * transposed A at each step. A strip of wide vectors has rows that lie far apart in memory, too
+ * many of them for the processor's prefetchers; packing them pays if enough columns follow. */
 bool gemm_packs(Factor a, size_t n)
 {
     enum { ENOUGH = 128 };

@@ -349,7 +349,7 @@ void kernel_multiply(size_t m, size_t n, size_t k, real alpha, KernelStrips a, K
             Factors f = {k, alpha, strip, a.row, a.next, b.data, b.row, row > 0 ? 0 : b.ahead};
             KernelStart part = kernel_start_at(start, row, column);
             real *at = c + row * c_row + column;
-            if (columns == KERNEL_COLUMNS && rows == ROWS && a.next == ROWS)
+            if (columns == KERNEL_COLUMNS && rows == ROWS && a.row == 1 && a.next == ROWS)
                 multiply_packed_strip(f, part, at, c_row);
             else if (columns == KERNEL_COLUMNS)
                 multiply_strip(rows, f, part, at, c_row);

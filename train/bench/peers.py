@@ -41,7 +41,7 @@ DECODING = [
     ("Llama: 4 layers of 256", LLAMA, "llama", [10, 1000, 60000], [10, 1000]),
     ("GPT-2: 12 layers of 768", GPT2, "article", [10, 1000], [10]),
 ]
-PLAIN = "--ffn 0 --dropout 0 --input-dropout 0"
+WIDE_FFN = ["--ffn", "0"]  # four times as wide as the model
 
 
 def output(*command):
@@ -73,17 +73,22 @@ def row(*cells):
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
-def has_bf16():
-    tiny = ["gemm", "--precision", "bf16", "--dim", "32", "--repeats", "1"]
-    return subprocess.run([f"{BIN}/bench", *tiny], capture_output=True, check=False).returncode == 0
+def succeeds(*command):
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def precisions():
+    tiny = "gemm --precision bf16 --dim 32 --repeats 1"
+    return ["single", "bf16"] if succeeds(f"{BIN}/bench", *tiny.split()) else ["single"]
 
 
 def train(shape, preset, kind, precision, repeats):
     shape = [*shape.split(), "--attn", kind, "--precision", precision, "--repeats", str(repeats)]
-    recipe = ["--preset", preset, *PLAIN.split(), "--optimizer", "adamw"]
+    recipe = ["--preset", preset, *WIDE_FFN, "--dropout", "0", "--input-dropout", "0", "--optimizer",
+              "adamw"] if preset == "article" else []
 
     def measure():
-        ours = linnet("train", *(recipe if preset == "article" else []), *shape)
+        ours = linnet("train", *recipe, *shape)
         theirs = [torch("train", "--preset", preset, *how, *shape)[0] for how in ([], ["--compile"])]
         return (ours["tokens_per_second"], 100 * ours["utilisation"],
                 100 * ours["optimizer_utilisation"], ours["peak_gflops"], *theirs)
@@ -96,9 +101,10 @@ def training_table():
           "Muon are beside it.\n")
     heading("model", "attention", "precision", "linnet", "of the peak, GFLOP/s", "PyTorch",
             "`torch.compile`", "linnet / the faster")
+    available = precisions()
     for title, shape, preset, kinds, repeats in TRAINING:
         for kind in kinds.split():
-            for precision in ["single", "bf16"] if has_bf16() else ["single"]:
+            for precision in available:
                 ours, share, muon, peak, eager, compiled = train(shape, preset, kind, precision, repeats)
                 row(title, kind, precision, f"{ours:,.0f}",
                     f"{share:.0f} %" + (f" + {muon:.0f} %" if muon else "") + f" of {peak:,.0f}",
@@ -111,8 +117,7 @@ def attend(kind, length):
     def measure():
         ours = linnet("attention", *shape, "--n", str(length), "--kinds", kind)["rows"][0]
         theirs = torch("attention", *shape, "--attn", kind, "--context", str(length))
-        return (1e3 * ours["forward_seconds"], 1e3 * ours["backward_seconds"],
-                ours["forward_utilisation"], *theirs)
+        return ours["forward_ms"], ours["backward_ms"], ours["forward_utilisation"], *theirs
 
     return medians(measure)
 
@@ -134,37 +139,31 @@ def attention_table():
         row(f"{length:,}", *cells)
 
 
-def has_llama():
-    return subprocess.run([sys.executable, "-c", "import llama_cpp"], capture_output=True,
-                          check=False).returncode == 0
-
-
-def model_for_llama(name, shape, preset):
+def model_for_llama(shape, preset):
     """A file of llama.cpp with a model of one step, on words of random letters: its vocabulary is as
     large as asked for."""
-    text, run, file = (os.path.join(FOLDER, name + end) for end in (".txt", ".run", ".gguf"))
+    text, run, file = (os.path.join(FOLDER, preset + end) for end in (".txt", ".run", ".gguf"))
     if not os.path.exists(file):
         draw = random.Random(1)
         with open(text, "w", encoding="utf-8") as out:
             for _ in range(200000):
                 out.write("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=8)) + " ")
         words = shape.replace("--vocab", "--vocab-size").split()
-        output(f"{BIN}/train", "--quiet", "--preset", preset, *PLAIN.split()[:2], *words, "--tokens",
+        output(f"{BIN}/train", "--quiet", "--preset", preset, *WIDE_FFN, *words, "--tokens",
                "bpe", "--batch", "1", "--steps", "1", "--run", run, text)
         output(f"{BIN}/export", "--gguf", run, file)
     return file
 
 
-def decode(name, shape, preset, batch, position, llama):
-    shape = [*shape.split(), "--batch", str(batch)]
-    ours_has = ["--preset", preset, *PLAIN.split()[:2]]
+def decode(shape, preset, batch, position, llama):
+    of_both = ["decode", "--preset", preset, *shape.split(), "--batch", str(batch)]
 
     def measure():
-        ours = linnet("decode", *ours_has, *shape, "--positions", str(position))["rows"][0]
-        peer = ["decode", "--preset", preset, *shape, "--position", str(position)]
+        ours = linnet(*of_both, *WIDE_FFN, "--positions", str(position))["rows"][0]
+        peer = [*of_both, "--position", str(position)]
         theirs = [torch(*peer, *how)[0] for how in ([], ["--compile"])]
         if llama:
-            file = model_for_llama(name, " ".join(shape[:-2]), preset)
+            file = model_for_llama(shape, preset)
             theirs.append(float(output(sys.executable, f"{HERE}/peer_llama.py", file, str(batch),
                                        str(position))))
         return ours["tokens_per_second"], 100 * ours["of_bandwidth"], *theirs
@@ -173,14 +172,14 @@ def decode(name, shape, preset, batch, position, llama):
 
 
 def decoding_table():
-    llama = has_llama()
+    llama = succeeds(sys.executable, "-c", "import llama_cpp")
     print("Decoding, tokens per second, softmax, single precision, also for keys and values. A share of "
           "the bandwidth counts the weights and the state, read once.\n")
     heading("model", "batch", "position", "linnet", "of the bandwidth", "PyTorch", "`torch.compile`",
             "llama.cpp", "linnet / the fastest")
     for title, shape, preset, ones, sixteens in DECODING:
         for batch, position in [(1, p) for p in ones] + [(16, p) for p in sixteens]:
-            ours, share, *theirs = decode(preset, shape, preset, batch, position, llama)
+            ours, share, *theirs = decode(shape, preset, batch, position, llama)
             cells = [f"{x:,.0f}" for x in theirs] + ["-"] * (not llama)
             row(title, str(batch), f"{position:,}", f"{ours:,.0f}", f"{share:.0f} %", *cells,
                 f"{ours / max(theirs):.2f}")
