@@ -11,6 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Rows of C are far apart, and nobody else sees them coming. */
+static inline void prefetch_square(const float *c, size_t row)
+{
+    for (size_t i = 0; i < BFLOAT_SQUARE; i++) {
+        __builtin_prefetch(c + i * row, true);
+        __builtin_prefetch(c + i * row + BFLOAT_BAND, true);
+    }
+}
+
 /* --- by AMX tiles --- */
 
 #define TILES __attribute__((target("amx-tile,amx-bf16")))
@@ -88,6 +97,7 @@ TILES static void multiply_by_tiles(BfloatParts parts, size_t steps, const uint1
     __asm__ volatile(
         "" ::
             : "memory"); /* the intrinsics do not tell the compiler what they read */
+    prefetch_square(c, c_row);
     if (start) {
         EACH_OF_C(_tile_loadd, start, start_row);
     } else {
@@ -202,10 +212,7 @@ VECTORS static void multiply_by_vectors(BfloatParts parts, size_t steps, const u
                                         const float *start, size_t start_row, float *c,
                                         size_t c_row)
 {
-    for (size_t row = 0; row < BFLOAT_SQUARE; row++) {
-        _mm_prefetch(c + row * c_row, _MM_HINT_T0);
-        _mm_prefetch(c + row * c_row + BFLOAT_BAND, _MM_HINT_T0);
-    }
+    prefetch_square(c, c_row);
     for (size_t row = 0; row < BFLOAT_SQUARE; row += ROWS)
         multiply_rows(parts, steps,
                       a + row / BFLOAT_BAND * a_band + row % BFLOAT_BAND * BFLOAT_STEP, a_band,

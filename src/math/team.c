@@ -40,6 +40,7 @@ typedef uint64_t Gate;
 typedef struct Member {
     Team *team;
     size_t worker;
+    _Alignas(64) atomic_size_t next; /* tile of its share that is to be taken */
 } Member;
 
 struct Team {
@@ -56,7 +57,6 @@ struct Team {
     TeamWork work;
     void *job;
     size_t tiles;
-    atomic_size_t next; /* the next tile to take */
 
     Member *members;    /* what each thread starts with */
     int refused;        /* the error that kept a thread from starting, or 0 */
@@ -169,17 +169,34 @@ static bool await_round(Team *team, Gate *last)
     return entered;
 }
 
+/* Every worker has a share of the tiles, and helps others when its own is done. Tiles of one
+ * index mostly belong to the same rows in all rounds of a step, so a worker finds in its caches
+ * what it wrote before: with one counter for all, a small model trains a tenth slower on two
+ * cores. */
+static size_t first_of_share(const Team *team, size_t member)
+{
+    return team->tiles * member / team->size;
+}
+
+static void finish_share(Team *team, size_t member, size_t worker)
+{
+    atomic_size_t *next = &team->members[member].next;
+    const size_t end = first_of_share(team, member + 1);
+    while (atomic_load_explicit(next, memory_order_relaxed) < end) {
+        size_t tile = atomic_fetch_add_explicit(next, 1, memory_order_relaxed);
+        if (tile < end)
+            team->work(team->job, tile, worker);
+    }
+}
+
 static bool run_tiles(void *member, Error *error)
 {
     const Member *self = member;
     Team *team = self->team;
     (void)error;
-    for (;;) {
-        size_t tile = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed);
-        if (tile >= team->tiles)
-            return true;
-        team->work(team->job, tile, self->worker);
-    }
+    for (size_t i = 0; i < team->size; i++)
+        finish_share(team, (self->worker + i) % team->size, self->worker);
+    return true;
 }
 
 /* A call of die() in a worker is kept: the thread that called team_run makes it after the
@@ -273,14 +290,15 @@ Team *team_make(size_t threads)
         threads = team_processors();
     Team *team = memory_new(1, sizeof *team, "the threads");
     team->threads = memory_new(threads, sizeof *team->threads, "the threads");
-    team->members = memory_new(threads, sizeof *team->members, "the threads");
+    team->members = memory_new_aligned(threads * sizeof *team->members, "the threads");
+    team->members[0] = (Member){.team = team};
     team->patience = threads <= team_processors() ? PATIENCE : 0;
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->opened, NULL);
     pthread_cond_init(&team->empty, NULL);
     for (team->size = 1; team->size < threads; team->size++) {
         Member *member = &team->members[team->size];
-        *member = (Member){team, team->size};
+        *member = (Member){.team = team, .worker = team->size};
         team->refused = start_thread(&team->threads[team->size], member);
         if (team->refused != 0)
             break;
@@ -332,17 +350,19 @@ size_t team_size(void)
 
 void team_run(size_t tiles, TeamWork work, void *job)
 {
-    static _Thread_local Team alone = {.size = 1};
+    Member caller = {0};
+    Team alone = {.size = 1, .members = &caller};
     Team *team = current ? current : &alone;
-    Member self = {.team = team};
+    caller.team = &alone;
     bool shared = team->size > 1 && tiles > 1;
     team->work = work;
     team->job = job;
     team->tiles = tiles;
-    atomic_store(&team->next, 0);
+    for (size_t i = 0; i < team->size; i++)
+        atomic_store(&team->members[i].next, first_of_share(team, i));
     if (shared)
         open_gate(team);
-    work_and_catch(&self);
+    work_and_catch(team->members);
     if (shared)
         shut_gate(team);
     if (atomic_exchange(&team->failed, false))
