@@ -107,6 +107,8 @@ class Model(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(o.vocab, o.dim)
         self.positions = nn.Embedding(o.context, o.dim) if o.preset == "article" else None
+        for table in filter(None, [self.tokens, self.positions]):
+            nn.init.normal_(table.weight, std=0.02)  # else probabilities are denormal, and slow
         self.blocks = nn.ModuleList(Block(o) for _ in range(o.layers))
         self.norm = nn.RMSNorm(o.dim) if o.preset == "llama" else nn.LayerNorm(o.dim)
         self.bias = nn.Parameter(torch.zeros(o.vocab)) if o.preset == "default" else None
