@@ -60,14 +60,17 @@ record() {
         [ -n "$value" ] || die "$folder: a value is missing in log.csv or scores.csv, after '$line'"
         line=$line,$value
     done
-    {
-        head -n 1 "$results"
+    (
+        flock 9 # another run may end now
         {
-            sed 1d "$results" | grep -v "^$1," || true
-            echo "$line"
-        } | sort -t , -k 1,1
-    } >"$results.new"
-    mv "$results.new" "$results"
+            head -n 1 "$results"
+            {
+                sed 1d "$results" | grep -v "^$1," || true
+                echo "$line"
+            } | sort -t , -k 1,1
+        } >"$results.new"
+        mv "$results.new" "$results"
+    ) 9>"$runs/results.lock"
 }
 
 # Notes the command and commit that start a run; resuming keeps them.
@@ -116,6 +119,34 @@ run() {
     fi
     started_by "$runs/$name" "$command"
     grep -q "^$name," "$results" || record "$name"
+}
+
+# row NAME OPTIONS...: makes sure that results.csv has the row of this run; its folder is only needed
+# to train it. A row of another command is an error, as is a folder of another one.
+row() {
+    name=$1
+    shift
+    command="bin/train $* --precision $precision $corpus"
+    found=$(awk -F , -v name="$name" '$1 == name { print $10 }' "$results")
+    [ -z "$found" ] || [ "$found" = "$command" ] ||
+        die "$results: the row of $name is of '$found', not of '$command'; rename one of them"
+    [ -n "$found" ] || run "$name" "$@"
+}
+
+# validation NAME: the loss in its row.
+validation() { awk -F , -v name="$1" '$1 == name { print $2 }' "$results"; }
+
+# preset NAME: the settings of models/NAME.conf as options, since presets change and rows do not.
+preset() {
+    switches=$(bin/train --help all | sed -n 's/^  --\[no-\]\([a-z0-9-]*\).*/\1/p')
+    sed 's/#.*//' "models/$1.conf" | while read -r setting _ value; do
+        case $(echo "$switches" | grep -q -x -e "$setting" && echo switch):$value in
+        :) ;;
+        switch:no) echo "--no-$setting" ;;
+        switch:*) echo "--$setting" ;;
+        *) echo "--$setting $value" ;;
+        esac
+    done
 }
 
 # --- tables ---
@@ -402,43 +433,59 @@ measure_kind() {
     echo "$1" "$(echo "$speed" | number tokens_per_second)" "$(echo "$speed" | number peak_rss_mb)" \
         "$early" "$late"
 }
-# The losses, averaged over the seeds, and the best of what was measured.
-kind_row() {
-    {
-        grep "^kinds/$1\(-2\)\?," $results
-        grep "^$1 " "$runs/kinds/speeds" | tr ' ' ,
-    } | awk -F , -v kind="$1" '
-        $1 != kind { seeds++; validation += $2; test += $3; parameters = $7; next }
-        { megabytes = $3 }
-        $2 > speed { speed = $2 }
-        $4 > early { early = $4 }
-        $5 > late { late = $5 }
-        END {
-            printf "| `%s` | %d | %.2f | %.2f | %.0f | %.0f | %.0f | %.0f | %d |\n", kind, seeds,
-                exp(validation / seeds), exp(test / seeds), speed, megabytes, early, late,
-                parameters }'
-}
-# Every kind with its own defaults, two seeds. A machine that is shared has slow minutes, so all
-# kinds are measured once before any is again.
-kinds() {
-    all=$(bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1/p')
-    for kind in $all; do
-        run "kinds/$kind" --preset kinds --attn "$kind"
-        run "kinds/$kind-2" --preset kinds --attn "$kind" --seed 2
+# The kinds, then softmax and linear attention with the parts that the delta kinds have, so that kind
+# and part come apart: a line for each, its name and its options.
+kinds_list() {
+    parts_of_delta='--conv yes --head-norm yes --out-gate yes'
+    bin/train --attn help | sed -n 's/^\([a-z][a-z0-9-]*\)  .*/\1 --attn \1/p'
+    for kind in softmax linear; do
+        echo "$kind+parts --attn $kind $parts_of_delta"
+        echo "$kind+gate --attn $kind --head-gate"
     done
-    for _ in 1 2 3; do
-        for kind in $all; do
-            measure_kind "$kind"
+}
+
+# lower LOSS BEST: whether it is a number, and lower than the best one, which may be empty.
+lower() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[0-9]/ && (b == "" || a < b)) }'; }
+
+# best_rate NAME OPTIONS...: sets $rate, the learning rate with the lowest validation loss of seed 1:
+# three rates, and further ones while the best is at an edge.
+best_rate() {
+    group=$1 ladder='2.5e-4 5e-4 1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2' low=3 high=5
+    shift
+    while :; do
+        best='' place=0
+        for candidate in $ladder; do
+            place=$((place + 1))
+            [ $place -ge $low ] && [ $place -le $high ] || continue
+            row "$group-$candidate-1" "$@" --lr "$candidate" --seed 1
+            loss=$(validation "$group-$candidate-1")
+            if lower "$loss" "$best"; then
+                best=$loss rate=$candidate at=$place
+            fi
         done
-    done >"$runs/kinds/speeds"
-    {
-        echo '| kind | seeds | validation ppl | test ppl | tokens/s | MB | decode at 10 | at 4,000 | parameters |'
-        echo '|---|---:|---:|---:|---:|---:|---:|---:|---:|'
-        for kind in $all; do
-            kind_row "$kind"
+        if [ $at -eq $low ] && [ $low -gt 1 ]; then
+            low=$((low - 1))
+        elif [ $at -eq $high ] && [ $high -lt 8 ]; then
+            high=$((high + 1))
+        else
+            return 0
+        fi
+    done
+}
+
+# Every kind with as many parameters as softmax, at its best learning rate, three seeds. About
+# $kinds_minutes minutes a run in bf16 on two cores with AMX.
+# shellcheck disable=SC2086
+kinds() {
+    recipe="$(preset kinds | grep -v '^--lr \|^--batch ' | tr '\n' ' ')--batch 16"
+    kinds_list >"$runs/kinds.list"
+    while read -r name options <&3; do
+        set -- $recipe --match-params 1676800 $options
+        best_rate "kinds/$name" "$@"
+        for seed in 2 3; do
+            row "kinds/$name-$rate-$seed" "$@" --lr "$rate" --seed "$seed"
         done
-    } >"$part"
-    publish kinds src/attention/README.md
+    done 3<"$runs/kinds.list"
 }
 
 # The validation loss in a log: at the start, after matching and the lowest one after that. A run
