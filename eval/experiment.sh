@@ -473,8 +473,10 @@ best_rate() {
     done
 }
 
-# Every kind with as many parameters as softmax, at its best learning rate, three seeds. About
-# $kinds_minutes minutes a run in bf16 on two cores with AMX.
+# Every kind with as many parameters as softmax, at its best learning rate, three seeds: 37 rows of
+# six runs or more, two minutes each in bf16 on two cores with AMX, some seven hours. In a pilot ten
+# epochs instead of five left the order of softmax, linear, gated-delta and retention and their gaps
+# in nats as they were, to .011.
 # shellcheck disable=SC2086
 kinds() {
     recipe="$(preset kinds | grep -v '^--lr \|^--batch ' | tr '\n' ' ')--batch 16"
