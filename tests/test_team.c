@@ -467,6 +467,41 @@ TEST(prepared_factors_give_the_same_bits)
     each_product_of(few, COUNT(few), GEMM_PAIR, check_prepacked);
 }
 
+/* With the factors packed for both products, as without memory for that. */
+static void check_backward(GemmPrecision precision, size_t rows, size_t in, size_t out)
+{
+    if (!use_precision(precision))
+        return;
+    real *x = random_reals(rows * in, 1), *dy = random_reals(rows * out, 2),
+         *w = random_reals(in * out, 3), *dx = random_reals(rows * in, 4),
+         *dw = random_reals(in * out, 5), *dw_of_two = random_reals(in * out, 5);
+    size_t reals = gemm_backward_workspace_reals(rows, in, out);
+    real *workspace = prepared_memory(reals);
+    gemm_team(in, out, rows, transposed(x, in), plain(dy, out), GEMM_ADD, dw_of_two, out,
+              (GemmExtra){0});
+    gemm_team(rows, in, out, plain(dy, out), transposed(w, out), GEMM_SET, dx, in,
+              (GemmExtra){0});
+    gemm_set_workspace(workspace, reals);
+    gemm_team_backward(rows, in, out, plain(x, in), plain(dy, out), plain(w, out), dw, out,
+                       GEMM_SET, x, in, (GemmExtra){0}); /* dX in the place of X */
+    gemm_set_workspace(NULL, 0);
+    ck_assert_mem_eq(dw, dw_of_two, in * out * sizeof *dw);
+    ck_assert_mem_eq(x, dx, rows * in * sizeof *dx);
+    real *const all[] = {x, dy, w, dx, dw, dw_of_two, workspace};
+    for (size_t i = 0; i < COUNT(all); i++)
+        free(all[i]);
+    ck_assert(use_precision(GEMM_SINGLE));
+}
+
+TEST(a_backward_pass_has_the_bits_of_its_two_products)
+{
+    for (GemmPrecision precision = GEMM_SINGLE; precision <= GEMM_BF16; precision++) {
+        check_backward(precision, 128, 64, 96);
+        check_backward(precision, 203, 70, 33); /* ragged */
+        check_backward(precision, GEMM_FEW, 70, 33);
+    }
+}
+
 /* Rounds to values that bf16 represents exactly, and whose sums fit a float. */
 static void shorten(real *reals, size_t count)
 {
@@ -506,10 +541,10 @@ TEST(every_bf16_kernel_is_correct)
     for (size_t i = 0; (kernel = bfloat_kernel(i / 2)); i++) {
         BfloatParts parts = i % 2 ? BFLOAT_PAIR : BFLOAT_ONE;
         size_t band = BFLOAT_ONE_BAND(parts, DEPTH);
-        kernel->pack(a, parts,
+        kernel->pack(a, band, parts,
                      (BfloatSource){rig.a.data, rig.a.stride, 1, BFLOAT_SQUARE, DEPTH},
                      BFLOAT_LEFT);
-        kernel->pack(b, parts,
+        kernel->pack(b, band, parts,
                      (BfloatSource){rig.b.data, 1, rig.b.stride, BFLOAT_SQUARE, DEPTH},
                      BFLOAT_RIGHT);
         kernel->multiply(parts, DEPTH / BFLOAT_STEP, a, band, b, band, NULL, 0, rig.c,

@@ -6,9 +6,8 @@
 size_t linear_workspace_reals(size_t rows, size_t in, size_t out)
 {
     size_t y = gemm_workspace_reals(rows, out, in, false);
-    size_t dx = gemm_workspace_reals(rows, in, out, true);
-    size_t dw = gemm_workspace_reals(in, out, rows, false), most = y > dx ? y : dx;
-    return most > dw ? most : dw;
+    size_t backward = gemm_backward_workspace_reals(rows, in, out);
+    return y > backward ? y : backward;
 }
 
 void linear_forward(real *y, const real *x, const real *w, const real *b, size_t rows,
@@ -49,10 +48,7 @@ void linear_backward(real *dx, GemmInto into, real *dw, real *db, const real *dy
 {
     if (db)
         linear_bias_backward(db, dy, stride, rows, out);
-    /* dW += X^T dY */
-    gemm_team(in, out, rows, transposed(x, in), plain(dy, stride), GEMM_ADD, dw, stride,
-              (GemmExtra){0});
-    /* dX = dY W^T, or dX += dY W^T */
-    gemm_team(rows, in, out, plain(dy, stride), transposed(w, stride), into, dx, in,
-              (GemmExtra){0});
+    /* dW += X^T dY,  dX = dY W^T, or dX += dY W^T */
+    gemm_team_backward(rows, in, out, plain(x, in), plain(dy, stride), plain(w, stride), dw,
+                       stride, into, dx, in, (GemmExtra){0});
 }

@@ -123,13 +123,11 @@ void mlp_down_backward(real *dhidden, real *dactive, const MlpWeights *dweights,
     activate(&job);
     if (dweights->b_out)
         linear_bias_backward(dweights->b_out, dy, width, rows, width);
-    /* dW_out += A^T dY */
-    gemm_team(inner, width, rows, transposed(active, active_stride(sizes)), plain(dy, width),
-              GEMM_ADD, dweights->w_out, width, (GemmExtra){0});
-    /* dA = dY W_out^T,  dH = dA f'(H) */
-    gemm_team(rows, inner, width, plain(dy, width), transposed(weights->w_out, width), GEMM_SET,
-              dactive, active_stride(sizes),
-              (GemmExtra){.finish = {multiply_by_slope, &job}, .transient = true});
+    /* dW_out += A^T dY,  dA = dY W_out^T,  dH = dA f'(H) */
+    gemm_team_backward(rows, inner, width, plain(active, active_stride(sizes)),
+                       plain(dy, width), plain(weights->w_out, width), dweights->w_out, width,
+                       GEMM_SET, dactive, active_stride(sizes),
+                       (GemmExtra){.finish = {multiply_by_slope, &job}, .transient = true});
 }
 
 void mlp_up_backward(real *dx, const MlpWeights *dweights, const real *dhidden, const real *x,
@@ -139,10 +137,8 @@ void mlp_up_backward(real *dx, const MlpWeights *dweights, const real *dhidden, 
     size_t stride = hidden_stride(sizes);
     if (dweights->b_in)
         linear_bias_backward(dweights->b_in, dhidden, stride, rows, columns);
-    /* dW_in += X^T dH */
-    gemm_team(width, columns, rows, transposed(x, width), plain(dhidden, stride), GEMM_ADD,
-              dweights->w_in, columns, (GemmExtra){0});
-    /* dX = dH W_in^T */
-    gemm_team(rows, width, columns, plain(dhidden, stride), transposed(weights->w_in, columns),
-              GEMM_SET, dx, width, (GemmExtra){0});
+    /* dW_in += X^T dH,  dX = dH W_in^T */
+    gemm_team_backward(rows, width, columns, plain(x, width), plain(dhidden, stride),
+                       plain(weights->w_in, columns), dweights->w_in, columns, GEMM_SET, dx,
+                       width, (GemmExtra){0});
 }

@@ -45,8 +45,10 @@ typedef struct BfloatSource {
      BFLOAT_ONE_BAND(parts, depth))
 
 typedef enum BfloatSide { BFLOAT_LEFT, BFLOAT_RIGHT } BfloatSide;
-/* `packed` must be 64-byte aligned; it has BFLOAT_PACKED(parts, count, depth) elements. */
-typedef void BfloatPack(uint16_t *packed, BfloatParts parts, BfloatSource source,
+/* `packed` must be 64-byte aligned; its bands are `band` apart, BFLOAT_ONE_BAND(parts, depth)
+ * or, for some steps of a deeper factor, more. A whole factor has BFLOAT_PACKED(parts, count,
+ * depth) elements. */
+typedef void BfloatPack(uint16_t *packed, size_t band, BfloatParts parts, BfloatSource source,
                         BfloatSide side);
 
 /* C = C0 + A B for one 32 x 32 square of C, from two packed bands of A and two of B. C0 has

@@ -135,7 +135,8 @@ INLINE void pack_step(uint16_t *packed, BfloatParts parts, BfloatSource source, 
 }
 
 /* Reads the source in memory order. */
-INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, BfloatSide side)
+INLINE void pack(uint16_t *packed, size_t of_band, BfloatParts parts, BfloatSource source,
+                 BfloatSide side)
 {
     size_t bands = (source.count + BFLOAT_SQUARE - 1) / BFLOAT_SQUARE *
                    (BFLOAT_SQUARE / BFLOAT_BAND);
@@ -150,18 +151,18 @@ INLINE void pack(uint16_t *packed, BfloatParts parts, BfloatSource source, Bfloa
             part.count = band * BFLOAT_BAND < source.count ? source.count - band * BFLOAT_BAND
                                                            : 0;
             part.depth -= step * BFLOAT_STEP;
-            pack_step(packed + (band * steps + step) * parts * BFLOAT_TILE, parts, part, side);
+            pack_step(packed + band * of_band + step * parts * BFLOAT_TILE, parts, part, side);
         }
 }
 
 /* Two instances, each with `parts` as a compile-time constant. */
-VECTORS void bfloat_pack(uint16_t *packed, BfloatParts parts, BfloatSource source,
+VECTORS void bfloat_pack(uint16_t *packed, size_t band, BfloatParts parts, BfloatSource source,
                          BfloatSide side)
 {
     if (parts == BFLOAT_ONE)
-        pack(packed, BFLOAT_ONE, source, side);
+        pack(packed, band, BFLOAT_ONE, source, side);
     else
-        pack(packed, BFLOAT_PAIR, source, side);
+        pack(packed, band, BFLOAT_PAIR, source, side);
 }
 
 #endif

@@ -1,4 +1,5 @@
 #include "src/math/gemm.h"
+#include "src/base/memory.h"
 #include "src/base/phase.h"
 #include "src/math/bfloat.h"
 #include "src/math/team.h"
@@ -191,7 +192,9 @@ static void pack_factors(Product *p)
 {
     size_t a_reals = packs_a() ? gemm_packed_reals(precision, p->m, p->k) : 0;
     size_t reals = a_reals + gemm_packed_reals(precision, p->n, p->k);
-    if (p->m <= GEMM_FEW || reals > p->workspace.reals || (!packs_a() && p->m <= p->tile_rows))
+    bool ready = p->a.packed && p->b.packed;
+    if (ready || p->m <= GEMM_FEW || reals > p->workspace.reals ||
+        (!packs_a() && p->m <= p->tile_rows))
         return;
     team_run((packs_a() ? team_tiles(p->m, AT_ONCE) : 0) + team_tiles(p->n, AT_ONCE), pack_tile,
              p);
@@ -265,6 +268,79 @@ void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, 
         use_private_tiles(&product);
     pack_factors(&product);
     team_run(team_tiles(m, product.tile_rows) * product.across, do_tile, &product);
+}
+
+/* --- the products of a backward pass --- */
+
+static Factor turned(Factor x)
+{
+    x.transposed = !x.transposed;
+    return x;
+}
+
+/* dY is a factor of both products, once in rows and once in columns. */
+typedef struct Backward {
+    size_t rows, in, out;
+    Factor x, dy, w;
+    real *xt_as_a, *dy_as_b, *dy_as_a, *wt_as_b; /* packed */
+} Backward;
+
+static void lay_out_backward(Backward *b, Arena *arena)
+{
+    b->xt_as_a = arena_reals(arena, gemm_packed_reals(precision, b->in, b->rows));
+    b->dy_as_b = arena_reals(arena, gemm_packed_reals(precision, b->out, b->rows));
+    b->dy_as_a = arena_reals(arena, gemm_packed_reals(precision, b->rows, b->out));
+    b->wt_as_b = arena_reals(arena, gemm_packed_reals(precision, b->in, b->out));
+}
+
+size_t gemm_backward_workspace_reals(size_t rows, size_t in, size_t out)
+{
+    Backward backward = {.rows = rows, .in = in, .out = out};
+    Arena arena = {0};
+    lay_out_backward(&backward, &arena);
+    return precision == GEMM_SINGLE ? gemm_workspace_reals(rows, in, out, true)
+                                    : arena_used_reals(&arena);
+}
+
+/* Packs some rows of X and dY for both products or, after these, columns of W^T. */
+static void pack_backward_tile(void *job, size_t index, size_t worker)
+{
+    (void)worker;
+    const Backward *b = job;
+    const size_t row_tiles = team_tiles(b->rows, AT_ONCE);
+    const size_t tile = index < row_tiles ? index : index - row_tiles, first = tile * AT_ONCE;
+    if (index < row_tiles) {
+        size_t rows = team_extent(b->rows, AT_ONCE, tile);
+        gemm_pack(precision, b->dy_as_a + gemm_packed_reals(precision, first, b->out),
+                  gemm_from(b->dy, GEMM_A, first), GEMM_A, rows, b->out);
+        gemm_pack_steps(precision, b->dy_as_b, b->dy, GEMM_B, b->out, first, rows, b->rows);
+        gemm_pack_steps(precision, b->xt_as_a, turned(b->x), GEMM_A, b->in, first, rows,
+                        b->rows);
+    } else {
+        gemm_pack(precision, b->wt_as_b + gemm_packed_reals(precision, first, b->out),
+                  gemm_from(turned(b->w), GEMM_B, first), GEMM_B,
+                  team_extent(b->in, AT_ONCE, tile), b->out);
+    }
+}
+
+void gemm_team_backward(size_t rows, size_t in, size_t out, Factor x, Factor dy, Factor w,
+                        real *dw, size_t dw_stride, GemmInto into, real *dx, size_t dx_stride,
+                        GemmExtra extra)
+{
+    Factor xt = turned(x), dy_as_b = dy, dy_as_a = dy, wt = turned(w);
+    if (precision != GEMM_SINGLE && rows > GEMM_FEW &&
+        gemm_backward_workspace_reals(rows, in, out) <= workspace.reals) {
+        Backward b = {.rows = rows, .in = in, .out = out, .x = x, .dy = dy, .w = w};
+        Arena arena = arena_over(workspace.memory);
+        lay_out_backward(&b, &arena);
+        team_run(team_tiles(rows, AT_ONCE) + team_tiles(in, AT_ONCE), pack_backward_tile, &b);
+        xt = gemm_packed(precision, b.xt_as_a, xt, rows);
+        dy_as_b = gemm_packed(precision, b.dy_as_b, dy, rows);
+        dy_as_a = gemm_packed(precision, b.dy_as_a, dy, out);
+        wt = gemm_packed(precision, b.wt_as_b, wt, out);
+    }
+    gemm_team(in, out, rows, xt, dy_as_b, GEMM_ADD, dw, dw_stride, (GemmExtra){0});
+    gemm_team(rows, in, out, dy_as_a, wt, into, dx, dx_stride, extra);
 }
 
 /* --- the peak --- */

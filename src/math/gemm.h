@@ -82,6 +82,18 @@ typedef struct GemmExtra {
 void gemm_team(size_t m, size_t n, size_t k, Factor a, Factor b, GemmInto into, real *c,
                size_t c_stride, GemmExtra extra);
 
+/* The products of the backward pass of Y = X W, where X is (rows, in) and Y (rows, out):
+ *
+ *   dW += X^T dY      dX = dY W^T, or dX += dY W^T
+ *
+ * In bf16 each factor is read once and converted for all its products. dX, of which `extra` is,
+ * may be in the place of X. */
+void gemm_team_backward(size_t rows, size_t in, size_t out, Factor x, Factor dy, Factor w,
+                        real *dw, size_t dw_stride,                /* (in, out) */
+                        GemmInto into, real *dx, size_t dx_stride, /* (rows, in) */
+                        GemmExtra extra);
+size_t gemm_backward_workspace_reals(size_t rows, size_t in, size_t out);
+
 /* Multiplies and adds in registers, in the precision of products with weights, with as many
  * instructions as `rounds` says, and returns the floating-point operations of a product that
  * would take as long at best. Run by every thread at once it measures the processor's peak. */

@@ -36,6 +36,12 @@ Factor gemm_from(Factor x, GemmSide side, size_t first)
     return side == GEMM_A ? gemm_part(x, first, 0) : gemm_part(x, 0, first);
 }
 
+/* From number `first` of each row of A or column of B on. */
+static Factor depth_part(Factor x, GemmSide side, size_t first)
+{
+    return side == GEMM_A ? gemm_part(x, 0, first) : gemm_part(x, first, 0);
+}
+
 static BfloatParts parts_of(GemmPrecision precision)
 {
     return precision == GEMM_PAIR ? BFLOAT_PAIR : BFLOAT_ONE;
@@ -58,18 +64,40 @@ Factor gemm_packed(GemmPrecision precision, const void *memory, Factor x, size_t
     return x;
 }
 
+/* Whether neighbours in memory are neighbours along k. */
+static bool runs_along(Factor x, GemmSide side)
+{
+    return x.transposed == (side == GEMM_B);
+}
+
+static void pack_bfloats(GemmPrecision precision, uint16_t *memory, size_t band, Factor x,
+                         GemmSide side, size_t count, size_t depth)
+{
+    bool along = runs_along(x, side);
+    bfloat_kernel(0)->pack(
+        memory, band, parts_of(precision),
+        (BfloatSource){x.data, along ? x.stride : 1, along ? 1 : x.stride, count, depth},
+        side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
+}
+
 Factor gemm_pack(GemmPrecision precision, void *memory, Factor x, GemmSide side, size_t count,
                  size_t depth)
 {
-    bool along = x.transposed == (side == GEMM_B); /* neighbours in memory are so along k */
-    size_t across = along ? x.stride : 1, next = along ? 1 : x.stride;
+    bool along = runs_along(x, side);
     if (precision == GEMM_SINGLE)
-        kernel_pack(memory, x.data, next, across, depth, count);
+        kernel_pack(memory, x.data, along ? 1 : x.stride, along ? x.stride : 1, depth, count);
     else
-        bfloat_kernel(0)->pack(memory, parts_of(precision),
-                               (BfloatSource){x.data, across, next, count, depth},
-                               side == GEMM_A ? BFLOAT_LEFT : BFLOAT_RIGHT);
+        pack_bfloats(precision, memory, BFLOAT_ONE_BAND(parts_of(precision), depth), x, side,
+                     count, depth);
     return gemm_packed(precision, memory, x, depth);
+}
+
+void gemm_pack_steps(GemmPrecision precision, void *memory, Factor x, GemmSide side,
+                     size_t count, size_t first, size_t depth, size_t whole)
+{
+    const BfloatParts parts = parts_of(precision);
+    pack_bfloats(precision, (uint16_t *)memory + first / BFLOAT_STEP * parts * BFLOAT_TILE,
+                 BFLOAT_ONE_BAND(parts, whole), depth_part(x, side, first), side, count, depth);
 }
 
 /* What a block of C begins with: after the first block of the depth, with what is there. */
@@ -241,8 +269,7 @@ static Factor packed_part(GemmPrecision precision, Factor x, uint16_t *memory, G
                           size_t first, size_t count, size_t depth, size_t depths)
 {
     bool ready = x.packed;
-    x = gemm_from(x, side, first);
-    x = side == GEMM_A ? gemm_part(x, 0, depth) : gemm_part(x, depth, 0);
+    x = depth_part(gemm_from(x, side, first), side, depth);
     if (!ready)
         return gemm_pack(precision, memory, x, side, count, depths);
     x.packed = (const uint16_t *)x.packed +

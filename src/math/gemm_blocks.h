@@ -49,7 +49,11 @@ bool gemm_packs(Factor a, size_t n);
 size_t gemm_packed_reals(GemmPrecision precision, size_t count, size_t depth);
 Factor gemm_pack(GemmPrecision precision, void *memory, Factor x, GemmSide side, size_t count,
                  size_t depth);
-/* The factor with its copy, which gemm_pack made, maybe in parts. */
+/* In bf16, a part of that: `depth` numbers of each row or column, of `whole`, from number
+ * `first` on, which is a multiple of 32. */
+void gemm_pack_steps(GemmPrecision precision, void *memory, Factor x, GemmSide side,
+                     size_t count, size_t first, size_t depth, size_t whole);
+/* The factor with its copy, which was made as a whole or in parts. */
 Factor gemm_packed(GemmPrecision precision, const void *memory, Factor x, size_t depth);
 
 /* C = C0 + alpha A B in single precision, where a packed factor is a packed B. */
