@@ -5,6 +5,7 @@
 #include "eval/compare/compare.h"
 #include "eval/runs/gridfile.h"
 #include "eval/runs/groups.h"
+#include "eval/runs/runtable.h"
 #include "src/base/containers.h"
 #include "src/base/file.h"
 #include "src/base/program.h"
@@ -99,7 +100,8 @@ static const About about = {
     .paragraphs =
         {"RUN is a run directory, finished or not, or that of a grid, which stands for all its "
          "runs "
-         "(or runs/NAME.grid.json). The table shows the attention "
+         "(or runs/NAME.grid.json), or a table of runs, such as eval/results.csv. The table "
+         "shows the attention "
          "kind, parameters, "
          "best validation loss (nats per token) with its perplexity, bits per byte (bpb) "
          "and epoch, last training loss, "
@@ -117,8 +119,8 @@ static bool has_log(const char *folder)
     return file_is_in(folder, RUN_LOG);
 }
 
-/* The run directories that the command line names, an stb_ds array for text_lines_free: for a
- * grid, those of its runs that have begun; adds its progress. */
+/* The run directories, and tables of runs, that the command line names, an stb_ds array for
+ * text_lines_free: for a grid, those of its runs that have begun; adds its progress. */
 static char **find_folders(const CommandLine *line, GridProgress *progress)
 {
     char **folders = NULL;
@@ -136,6 +138,18 @@ static char **find_folders(const CommandLine *line, GridProgress *progress)
     return folders;
 }
 
+/* Appends the run of a directory. */
+static bool read_run(const char *folder, RunData **runs, Error *error)
+{
+    RunData run;
+    if (!rundata_read(&run, folder, error)) {
+        rundata_free(&run);
+        return false;
+    }
+    arrput(*runs, run);
+    return true;
+}
+
 /* An stb_ds array of the runs, those of one corpus together. Warns of arguments that are not
  * runs. */
 static RunData *read_runs(const CommandLine *line, const char *within, GridProgress *progress)
@@ -143,14 +157,11 @@ static RunData *read_runs(const CommandLine *line, const char *within, GridProgr
     RunData *runs = NULL;
     char **folders = find_folders(line, progress);
     for (size_t r = 0; r < arrlenu(folders); r++) {
-        RunData run;
         Error error;
-        if (rundata_read(&run, folders[r], &error)) {
-            arrput(runs, run);
-        } else {
+        bool good = runtable_is(folders[r]) ? runtable_read(folders[r], &runs, &error)
+                                            : read_run(folders[r], &runs, &error);
+        if (!good)
             print_warning("%s", error.text);
-            rundata_free(&run);
-        }
     }
     text_lines_free(folders);
     groups_sort(runs, arrlenu(runs), within);

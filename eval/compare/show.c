@@ -241,9 +241,10 @@ static void warn_of(const RunGroup *group, char *words)
 static void note_losses(const RunGroup *one)
 {
     const RunData *run = one->runs[0];
-    if (arrlenu(run->rows) == 0)
+    const bool unknown = isnan(run->best_val_loss);
+    if (unknown && arrlenu(run->rows) == 0)
         warn_of(one, text_format("its log is empty: no step has been logged yet"));
-    else if (run->validations == 0)
+    else if (unknown && run->validations == 0)
         warn_of(one, text_format("no validation loss yet"));
     double loss;
     const char *diverged = rundata_divergence(run, &loss);

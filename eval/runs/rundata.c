@@ -46,7 +46,7 @@ static double bits_of_nat(const char *list)
     return tokens > 0 && bytes > 0 ? (double)tokens / (log(2) * (double)bytes) : NAN;
 }
 
-static void add_setting(RunData *run, const char *name, const char *value)
+void rundata_add_setting(RunData *run, const char *name, const char *value)
 {
     RunSetting setting = {memory_copy_text(name), memory_copy_text(value)};
     arrput(run->settings, setting);
@@ -63,7 +63,7 @@ static void read_history(RunData *run, char *comment)
     for (size_t i = 0; i < HISTORY; i++) {
         char *value = comment_value(comment, history[i]);
         if (value)
-            add_setting(run, history[i], value);
+            rundata_add_setting(run, history[i], value);
     }
 }
 
@@ -107,7 +107,7 @@ static bool read_line(void *self, char *name, char *value, const char *where, Er
     (void)where, (void)error;
     RunData *run = self;
     if (value)
-        add_setting(run, name, value);
+        rundata_add_setting(run, name, value);
     else
         read_comment(run, name);
     return true;
@@ -132,12 +132,17 @@ const char *rundata_apart(const RunData *run)
     return run->apart ? run->apart->value : "";
 }
 
+void rundata_settings_read(RunData *run)
+{
+    run->attn = rundata_setting(run, "attn");
+    run->corpus = rundata_setting(run, "corpus");
+}
+
 /* Reads lines of settings, which it changes. */
 static bool read_lines(RunData *run, char *lines, const char *path, Error *error)
 {
     bool good = options_read_lines(lines, path, read_line, run, error);
-    run->attn = rundata_setting(run, "attn");
-    run->corpus = rundata_setting(run, "corpus");
+    rundata_settings_read(run);
     return good;
 }
 
@@ -231,7 +236,7 @@ static bool check_folder(const char *path, const char *settings, const char *log
     return true;
 }
 
-static RunData unknown_run(const char *path)
+RunData rundata_unknown(const char *path)
 {
     return (RunData){.path = memory_copy_text(path),
                      .name = folder_name(path),
@@ -251,7 +256,7 @@ static RunData unknown_run(const char *path)
 
 bool rundata_read(RunData *run, const char *path, Error *error)
 {
-    *run = unknown_run(path);
+    *run = rundata_unknown(path);
     char *settings = file_join(path, RUN_SETTINGS), *log = file_join(path, RUN_LOG),
          *scores = file_join(path, RUN_SCORES);
     bool good = check_folder(path, settings, log, error) &&
@@ -268,7 +273,7 @@ bool rundata_read(RunData *run, const char *path, Error *error)
 bool rundata_read_checkpoint(RunData *run, const char *path, const Checkpoint *checkpoint,
                              Error *error)
 {
-    *run = unknown_run(path);
+    *run = rundata_unknown(path);
     run->parameters = checkpoint->table.total;
     const char *training = checkpoint_extra(checkpoint, TRAINING_KEY);
     char *lines = memory_copy_text(training ? training : "");
@@ -276,7 +281,7 @@ bool rundata_read_checkpoint(RunData *run, const char *path, const Checkpoint *c
     for (size_t i = 0; training && i < HISTORY; i++) {
         const char *value = checkpoint_extra(checkpoint, history[i]);
         if (value)
-            add_setting(run, history[i], value);
+            rundata_add_setting(run, history[i], value);
     }
     free(lines);
     return good;

@@ -69,6 +69,12 @@ typedef struct RunData {
     const RunScore *test, *test_bits;
 } RunData;
 
+/* A run of this path of which nothing is known yet, and its settings: whoever adds some calls
+ * rundata_settings_read after the last. */
+RunData rundata_unknown(const char *path);
+void rundata_add_setting(RunData *run, const char *name, const char *value);
+void rundata_settings_read(RunData *run);
+
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */
 bool rundata_read(RunData *run, const char *path, Error *error);
 void rundata_free(RunData *run);

@@ -41,6 +41,8 @@ bool score_is_plain(const RunScore *score)
 
 char *score_protocol_text(const RunScore *score, ScoreUnit unit)
 {
+    if (score->window == 0)
+        return memory_copy_text("Test perplexity: as the table of runs has it.");
     char *text = unit == SCORE_PER_TOKEN
                      ? text_format("Test perplexity: %zu tokens", score->tokens)
                      : text_format("Test bits per byte: %zu bytes", score->bytes);

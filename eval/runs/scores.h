@@ -15,11 +15,11 @@ enum { SCORE_SPLIT = 16, SCORE_METHOD = 96 };
 
 typedef struct RunScore {
     char split[SCORE_SPLIT]; /* "train", "valid", "test" */
-    size_t window, stride;
-    size_t carried_streams; /* 0: no state was carried */
-    size_t text_crc;        /* CRC-32 of the token ids that were scored */
-    size_t tokens, bytes;   /* of the text; bytes 0: noted before they were */
-    size_t bytes_crc;       /* CRC-32 of the bytes; 0: unknown */
+    size_t window, stride;   /* window 0: unknown, as of a table of runs */
+    size_t carried_streams;  /* 0: no state was carried */
+    size_t text_crc;         /* CRC-32 of the token ids that were scored */
+    size_t tokens, bytes;    /* of the text; bytes 0: noted before they were */
+    size_t bytes_crc;        /* CRC-32 of the bytes; 0: unknown */
     double nats;
     double accuracy; /* share of right answers in a synthetic task; NaN: no such task */
     size_t step;     /* of the checkpoint */

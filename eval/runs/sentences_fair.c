@@ -152,8 +152,8 @@ char *sentences_steps(const RunGroup *group)
     size_t least = SIZE_MAX, most = 0;
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
         const RunLogRow *rows = group->runs[r]->rows;
-        if (isnan(group->runs[r]->best_val_loss))
-            continue; /* it is not in the mean */
+        if (isnan(group->runs[r]->best_val_loss) || arrlenu(rows) == 0)
+            continue; /* it is not in the mean, or from a table of runs */
         size_t step = arrlast(rows).step;
         least = step < least ? step : least;
         most = step > most ? step : most;

@@ -322,6 +322,35 @@ refused 'compare --by needs a number' 2 'attn: by-linear-1e-1-2 has no setting' 
     "$bin/compare" --by attn by-linear-*
 rm -r by-*
 
+# --- tables of runs ---
+
+{
+    echo 'run,validation,test,parameters,tokens_per_second,machine,command'
+    for seed in 1 2 3; do
+        echo "a/softmax-$seed,4.3$seed,4.2$seed,1200,900,here,bin/train --lr 2e-3 --seed $seed --no-bias ptb.txt"
+        echo "a/linear-$seed,4.5$seed,4.4$seed,1200,,here,bin/train --attn linear --lr 2e-3 --seed $seed --no-bias ptb.txt"
+        echo "a/gate-$seed,4.4$seed,,1200,,here,bin/train --attn linear --lr 2e-3 --seed $seed --head-gate ptb.txt"
+    done
+} >table.csv
+run "$bin/compare" --markdown table.csv
+check 'compare reads a table of runs: settings from the command make groups' eval \
+    "prints '| a/softmax | softmax | 1.20k | - | 3 | 75.*| 68' && prints '^| a/linear | .* | worse '"
+check 'compare takes an option without a value from a command' grep -q '^| a/gate | .* | 3 | 83' out
+check 'compare warns of nothing in a table' [ ! -s err ]
+for form in --html=page.html --by=lr --within=lr --forest --csv --json --csv-log; do
+    run "$bin/compare" "$form" table.csv
+    check "compare $form works with a table" exits 0
+done
+printf '%s\n' run,validation,command 'x,1,bin/train recall:pairs=2,keys=8' >commas.csv
+run "$bin/compare" --csv commas.csv
+check 'compare takes all of a command, with its commas' prints '"recall:pairs=2,keys=8"'
+echo 'a,b' >other.csv
+run "$bin/compare" other.csv
+check 'compare says what a table needs' grep -q 'other.csv: not a table of runs: .* command' err
+printf 'run,command\nx\n' >short.csv
+run "$bin/compare" short.csv
+check 'compare names the row that is too short' grep -q '^compare: short.csv:2: ' err
+
 # --- refusals ---
 
 refused 'compare refuses to start without a run' 2 'run' "$bin/compare"
