@@ -450,7 +450,7 @@ lower() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[0-9]/ && (b == "" || a 
 # best_rate NAME OPTIONS...: sets $rate, the learning rate with the lowest validation loss of seed 1:
 # three rates, and further ones while the best is at an edge.
 best_rate() {
-    group=$1 ladder='2.5e-4 5e-4 1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2' low=3 high=5
+    group=$1 ladder='2.5e-4 5e-4 1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2' low=5 high=7
     shift
     while :; do
         best='' place=0
@@ -481,11 +481,11 @@ best_rate() {
 kinds() {
     recipe="$(preset kinds | grep -v '^--lr \|^--batch ' | tr '\n' ' ')--batch 16"
     kinds_list >"$runs/kinds.list"
-    while read -r name options <&3; do
+    while read -r label options <&3; do
         set -- $recipe --match-params 1676800 $options
-        best_rate "kinds/$name" "$@"
+        best_rate "kinds/$label" "$@"
         for seed in 2 3; do
-            row "kinds/$name-$rate-$seed" "$@" --lr "$rate" --seed "$seed"
+            row "kinds/$label-$rate-$seed" "$@" --lr "$rate" --seed "$seed"
         done
     done 3<"$runs/kinds.list"
 }
