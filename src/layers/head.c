@@ -6,7 +6,7 @@
 
 #define BLOCK_LOGITS ((size_t)1650000) /* logits of one block: 6.6 MB of floats */
 #define BLOCK_ROWS   ((size_t)1024)
-#define FEWEST_ROWS  ((size_t)160) /* each reading of W and dW serves at least so many */
+#define FEWEST_ROWS  ((size_t)160) /* of a block, however large the vocabulary */
 #define ROW_UNIT     ((size_t)32)
 #define ROW_TILE     ((size_t)32)
 

@@ -350,9 +350,10 @@ size_t team_size(void)
 
 void team_run(size_t tiles, TeamWork work, void *job)
 {
-    Member caller = {0};
-    Team alone = {.size = 1, .members = &caller};
+    static _Thread_local Member caller;
+    static _Thread_local Team alone = {.size = 1};
     Team *team = current ? current : &alone;
+    alone.members = &caller;
     caller.team = &alone;
     bool shared = team->size > 1 && tiles > 1;
     team->work = work;
