@@ -23,7 +23,8 @@ static OPTION_NAMES(colour_name, "auto", "always", "never");
 /* clang-format off */
 static const Option rows[] = {
     {.name = "x", OPTION_ONE_OF("AXIS", FIELD(axes.x), runchart_x_name, "epoch"),
-     .help = "horizontal axis",
+     .help = "horizontal axis; time-per-token: of training, only with --by, whose values stand "
+             "at the points",
      .common = true},
     {.name = "y", OPTION_ONE_OF("AXIS", FIELD(axes.y), runchart_y_name, "auto"),
      .help = "vertical axis; auto: loss, or bits per byte for runs with different tokenizers",
@@ -177,7 +178,8 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
 {
     const int forms = settings->json + settings->csv + settings->csv_log + settings->markdown;
     const bool data = forms > 0;
-    bool no_chart = data && !settings->svg;
+    const bool no_chart = data && !settings->svg,
+               times = settings->axes.x == RUNCHART_TIME_PER_TOKEN;
     const char *const with_data = "with --json, --csv or --markdown",
                       *const without_chart =
                           "with --json, --csv or --markdown, unless --svg is given";
@@ -185,8 +187,9 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
         const char *option, *beside;
         bool idle;
     } rules[] = {{"reach", "with --by, --json, --csv or --markdown", settings->by || data},
-                 {"x", "with --by", settings->by},
-                 {"y", "with --by", settings->by},
+                 {"x", "with --by, except as time-per-token", settings->by && !times},
+                 {"y", "with --by, except as bits-per-byte",
+                  settings->by && settings->axes.y != RUNCHART_BITS},
                  {"train", "with --by", settings->by},
                  {"group", "with --by", settings->by},
                  {"within", "with --by", settings->by},
@@ -208,6 +211,8 @@ static void check_usage(const CompareSettings *settings, const CommandLine *line
         die_usage("no run given; give run directories, such as runs/linear");
     if (forms > 1)
         die_usage("--json, --csv, --csv-log and --markdown: give only one of them");
+    if (times && !settings->by)
+        die_usage("--x time-per-token needs --by, which gives a line several points");
     if (settings->by && (settings->csv || settings->csv_log))
         die_usage("--by has no CSV; take --json, or leave --csv out");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -227,7 +232,7 @@ static GridProgress compare(const CommandLine *line, const CompareSettings *sett
         die_usage("--watch: no grid given; give the directory of one, such as runs/grid");
     if (!runs && !settings->watch)
         exit(EXIT_FAILURE);
-    if (runs && settings->by && !(sweep = sweep_make(runs, &count, settings->by, &error)))
+    if (runs && settings->by && !(sweep = sweep_make(runs, &count, settings, &error)))
         error_die(&error);
     if (runs)
         compare_show(runs, count, sweep, settings, &progress);

@@ -39,15 +39,15 @@ typedef struct Sweep Sweep;
 
 /* Reads (*count) runs, which it borrows. Of the numbers each line's best is chosen: moves its
  * runs, to be compared with one another, to the front, and sets *count to their number; runs of
- * tasks stay. Fails, with NULL, if a run does not have this setting. */
-Sweep *sweep_make(RunData *runs, size_t *count, const char *setting, Error *error);
+ * tasks stay. Fails, with NULL, if a run does not have this setting, or what the axes need. */
+Sweep *sweep_make(RunData *runs, size_t *count, const CompareSettings *settings, Error *error);
 void sweep_free(Sweep *sweep);
 bool sweep_is_of_task(const Sweep *sweep);
 
 /* Prints the table, unless it is Markdown the chart, and what was chosen. */
 void sweep_print(const Sweep *sweep, const CompareSettings *settings);
-/* Writes the chart, with this title or the usual one (NULL). */
-bool sweep_write_svg(const Sweep *sweep, const char *path, const char *title, Error *error);
+/* Writes the chart, with the title of the settings or the usual one. */
+bool sweep_write_svg(const Sweep *sweep, const CompareSettings *settings, Error *error);
 /* The lines with every result, for other programs and for the page, which numbers the groups
  * of what is compared. */
 json_t *sweep_json(const Sweep *sweep, const Comparison *all);

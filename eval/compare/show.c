@@ -354,7 +354,7 @@ static void show_sweep(const Sweep *sweep, const CompareSettings *settings)
     if (!settings->json)
         sweep_print(sweep, settings);
     program_flush_output();
-    if (settings->svg && !sweep_write_svg(sweep, settings->svg, settings->title, &error))
+    if (settings->svg && !sweep_write_svg(sweep, settings, &error))
         die("%s", error.text);
     if (!settings->json && !sweep_is_of_task(sweep))
         putchar('\n');

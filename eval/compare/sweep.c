@@ -10,6 +10,7 @@
 #include "src/base/containers.h"
 #include "src/base/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ struct Sweep {
     const RunData *runs; /* (count) */
     size_t count;
     const char *setting;
-    bool of_task;   /* accuracies; else losses */
+    bool of_task;   /* accuracies; else losses, */
+    bool bits;      /* in bits per byte */
     char **factors; /* an stb_ds array, borrowed: other settings that have lines of their own */
     Line *lines;    /* an stb_ds array */
     double *values; /* an stb_ds array, ascending: all values of the setting */
@@ -67,7 +69,7 @@ static double result_of(const Sweep *sweep, const RunData *run)
     const double per_cent = 100;
     return sweep->of_task          ? per_cent * run->best_accuracy
            : rundata_diverged(run) ? NAN
-                                   : run->best_val_loss * (run->by_bits ? run->val_bits : 1);
+                                   : run->best_val_loss * (sweep->bits ? run->val_bits : 1);
 }
 
 static bool is_measured(const Sweep *sweep, const RunData *run)
@@ -276,20 +278,52 @@ static void add_series(Chart *chart, const Line *line)
         arrput(series->points, line->means[i]);
 }
 
+/* The microseconds of training per token of the runs with this value, their mean. */
+static double time_per_token(const Sweep *sweep, const Line *line, double value)
+{
+    const double microseconds = 1e6;
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < arrlenu(line->seeds); i++)
+        if (line->seeds[i].x == value) {
+            sum += microseconds / sweep->runs[line->runs[i]].tokens_per_second;
+            count++;
+        }
+    return sum / count;
+}
+
+/* The means in order of the setting, whose values stand at the points, against the time. */
+static void add_times(Chart *chart, const Sweep *sweep, const Line *line)
+{
+    ChartSeries *series = chart_add(chart, line->name, NULL, 0);
+    for (size_t i = 0; i < arrlenu(line->means); i++) {
+        const double value = line->means[i].x;
+        arrput(series->points,
+               ((ChartPoint){time_per_token(sweep, line, value), line->means[i].y}));
+        arrput(series->labels, value);
+    }
+}
+
 /* Values that span so many times themselves, such as learning rates, are drawn on a logarithmic
  * axis. */
-static Chart chart_of(const Sweep *sweep)
+static bool are_wide(const double *values)
 {
     const double wide = 5;
-    const double *values = sweep->values;
-    Chart chart = {.x_label = sweep->setting,
+    return arrlenu(values) > 0 && values[0] > 0 && arrlast(values) >= wide * values[0];
+}
+
+static Chart chart_of(const Sweep *sweep, const RunChartAxes *axes)
+{
+    const bool times = axes->x == RUNCHART_TIME_PER_TOKEN;
+    Chart chart = {.x_label = times ? "training time per token (microseconds)" : sweep->setting,
                    .y_label = sweep->of_task
                                   ? "accuracy, % (legend: state in bytes per sequence)"
                                   : sweep->y_label,
-                   .logarithmic_x = arrlenu(values) > 0 && values[0] > 0 &&
-                                    arrlast(values) >= wide * values[0]};
+                   .logarithmic_x = times || are_wide(sweep->values)};
     for (size_t i = 0; i < arrlenu(sweep->lines); i++)
-        add_series(&chart, &sweep->lines[i]);
+        if (times)
+            add_times(&chart, sweep, &sweep->lines[i]);
+        else
+            add_series(&chart, &sweep->lines[i]);
     return chart;
 }
 
@@ -333,12 +367,21 @@ void sweep_print(const Sweep *sweep, const CompareSettings *settings)
                                  : words_of(sweep, settings->markdown, width);
     print_table(sweep, settings, width);
     if (!settings->markdown) {
-        Chart chart = chart_of(sweep);
+        Chart chart = chart_of(sweep, &settings->axes);
         compare_print_chart(&chart, settings, arrlenu(sweep->lines));
         chart_free(&chart);
     }
     fputs(words, stdout);
     free(words);
+}
+
+/* The caller's. */
+static char *title_of_times(const Sweep *sweep)
+{
+    char *title = text_format("%s against training time per token, by %s", sweep->y_label,
+                              sweep->setting);
+    title[0] = (char)toupper((unsigned char)title[0]);
+    return title;
 }
 
 /* The caller's. */
@@ -351,11 +394,13 @@ static char *title_of(const Sweep *sweep)
                        sweep->setting, seeds ? ": means and single seeds" : "");
 }
 
-bool sweep_write_svg(const Sweep *sweep, const char *path, const char *title, Error *error)
+bool sweep_write_svg(const Sweep *sweep, const CompareSettings *settings, Error *error)
 {
-    Chart chart = chart_of(sweep);
-    char *usual = title_of(sweep);
-    bool good = svg_write(path, &chart, title ? title : usual, error);
+    Chart chart = chart_of(sweep, &settings->axes);
+    char *usual = settings->axes.x == RUNCHART_TIME_PER_TOKEN ? title_of_times(sweep)
+                                                              : title_of(sweep);
+    bool good = svg_write(settings->svg, &chart, settings->title ? settings->title : usual,
+                          error);
     free(usual);
     chart_free(&chart);
     return good;
@@ -449,15 +494,28 @@ static size_t move_chosen(RunData *runs, Sweep *sweep)
     return count;
 }
 
-static bool read_sweep(Sweep *sweep, Error *error)
+/* Whether all that the axes need is known of a run. */
+static bool has_axes(const RunData *run, const RunChartAxes *axes, Error *error)
+{
+    const bool has_bits = axes->y != RUNCHART_BITS || run->val_bits > 0,
+               has_time = axes->x != RUNCHART_TIME_PER_TOKEN || run->tokens_per_second > 0;
+    return (has_bits && has_time) ||
+           error_usage(error, "--%s: of %s %s",
+                       has_bits ? "x time-per-token" : "y bits-per-byte", run->name,
+                       has_bits ? "no speed is known"
+                                : "the bytes of the validation text are unknown");
+}
+
+static bool read_sweep(Sweep *sweep, const RunChartAxes *axes, Error *error)
 {
     double value;
     sweep->of_task = task_value_of(&sweep->runs[0], sweep->setting, &value);
-    sweep->y_label = sweep->of_task           ? "accuracy, %"
-                     : sweep->runs[0].by_bits ? "validation bits per byte"
-                                              : "validation loss";
+    sweep->y_label = sweep->of_task ? "accuracy, %"
+                     : sweep->bits  ? "validation bits per byte"
+                                    : "validation loss";
     for (size_t r = 0; r < sweep->count; r++) {
-        if (!value_of(sweep, &sweep->runs[r], &value, error))
+        if (!value_of(sweep, &sweep->runs[r], &value, error) ||
+            !has_axes(&sweep->runs[r], axes, error))
             return false;
         if (!sweep->of_task && !groups_same_scale(&sweep->runs[0], &sweep->runs[r]))
             return error_usage(error,
@@ -476,11 +534,14 @@ static bool read_sweep(Sweep *sweep, Error *error)
     return true;
 }
 
-Sweep *sweep_make(RunData *runs, size_t *count, const char *setting, Error *error)
+Sweep *sweep_make(RunData *runs, size_t *count, const CompareSettings *settings, Error *error)
 {
     Sweep *sweep = memory_new(1, sizeof *sweep, "the results by a setting");
-    *sweep = (Sweep){.runs = runs, .count = *count, .setting = setting};
-    if (!read_sweep(sweep, error)) {
+    *sweep = (Sweep){.runs = runs,
+                     .count = *count,
+                     .setting = settings->by,
+                     .bits = runs[0].by_bits || settings->axes.y == RUNCHART_BITS};
+    if (!read_sweep(sweep, &settings->axes, error)) {
         sweep_free(sweep);
         return NULL;
     }

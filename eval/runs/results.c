@@ -92,13 +92,13 @@ static double number_at(const void *of, size_t offset)
     return number;
 }
 
-/* The mean of a field over the runs of a group that have logged anything. */
+/* The mean of a field over the runs of a group that have logged anything, or come from a table. */
 static double mean_of(const RunGroup *group, size_t field)
 {
     double sum = 0;
     size_t count = 0;
     for (size_t r = 0; r < arrlenu(group->runs); r++)
-        if (arrlenu(group->runs[r]->rows) > 0) {
+        if (arrlenu(group->runs[r]->rows) > 0 || !isnan(number_at(group->runs[r], field))) {
             sum += number_at(group->runs[r], field);
             count++;
         }
@@ -318,9 +318,9 @@ static const Column of_terminal[] = {
 enum { REACH_WORTH = 8, REACH_AFTER = 11 }; /* the columns before those of --reach */
 
 static const Column of_markdown[] = {
-    {"attn", .tell = attention, .left = true},
-    {"params", .of = results_parameters, .write = results_amount},
-    {"tokens", .of = results_tokens, .write = results_amount},
+    {"attn", .tell = other_attention, .left = true, .rare = true},
+    {"params", .of = results_parameters, .write = results_amount, .rare = true},
+    {"tokens", .of = results_tokens, .write = results_amount, .rare = true},
     {"seeds", .of = seeds, .write = count_text, .rare = true},
     {"validation ppl", .tell = certainty, .loss = GROUP_BEST, .marked = true},
     {"accuracy", MEAN_OF(best_accuracy), .write = accuracy_text, .rare = true, .marked = true},
@@ -332,8 +332,9 @@ static const Column of_markdown[] = {
     {"test bits/byte vs. first", .tell = against_first, .loss = GROUP_TEST_BITS, .rare = true},
     {"bits/byte vs. first", .tell = against_first, .loss = GROUP_BITS, .rare = true},
     {"verdict", .tell = verdict, .left = true, .rare = true},
-    {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount},
-    {"time", MEAN_OF(seconds), .write = time_text},
+    {"state, B", .of = state, .write = results_amount, .rare = true},
+    {"tokens/s", MEAN_OF(tokens_per_second), .write = results_amount, .rare = true},
+    {"time", MEAN_OF(seconds), .write = time_text, .rare = true},
     {"MB", .of = peak, .write = count_text, .rare = true},
 };
 

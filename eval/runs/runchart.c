@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum YAxis { Y_AUTO, Y_LOSS, Y_PERPLEXITY, Y_BITS } YAxis;
-
 const char *runchart_x_name(size_t index)
 {
-    static const char *const names[] = {"epoch", "step", "tokens", "seconds", NULL};
+    static const char *const names[] = {"epoch",   "step",           "tokens",
+                                        "seconds", "time-per-token", NULL};
     return names[index];
 }
 
@@ -36,16 +35,18 @@ static double x_of_row(const RunLogRow *row, const RunChartAxes *axes)
 }
 
 /* A loss in nats per token as shown; bits: of one nat. */
-static double loss_y(double loss, double bits, YAxis y)
+static double loss_y(double loss, double bits, RunChartY y)
 {
-    return y == Y_PERPLEXITY ? exp(loss) : y == Y_BITS ? (bits > 0 ? loss * bits : NAN) : loss;
+    return y == RUNCHART_PERPLEXITY ? exp(loss)
+           : y == RUNCHART_BITS     ? (bits > 0 ? loss * bits : NAN)
+                                    : loss;
 }
 
-static YAxis settle_y(const RunGroup *groups, const RunChartAxes *axes)
+static RunChartY settle_y(const RunGroup *groups, const RunChartAxes *axes)
 {
-    return axes->y != Y_AUTO                      ? (YAxis)axes->y
-           : groups_measure(groups) == GROUP_BITS ? Y_BITS
-                                                  : Y_LOSS;
+    return axes->y != RUNCHART_AUTO               ? (RunChartY)axes->y
+           : groups_measure(groups) == GROUP_BITS ? RUNCHART_BITS
+                                                  : RUNCHART_LOSS;
 }
 
 /* Adds a series of a run, in its colour. */
@@ -58,7 +59,7 @@ static ChartSeries *add_series(Chart *chart, const RunData *run, const char *nam
 
 /* Adds the training losses of a run, unless it has none. */
 static void add_train(Chart *chart, const RunData *run, const char *name,
-                      const RunChartAxes *axes, YAxis y)
+                      const RunChartAxes *axes, RunChartY y)
 {
     if (arrlenu(run->rows) == 0)
         return;
@@ -75,7 +76,7 @@ static void add_train(Chart *chart, const RunData *run, const char *name,
 
 /* Adds the validation losses of a group, unless it has none; of several runs with a band. */
 static void add_validations(Chart *chart, const RunGroup *group, const RunChartAxes *axes,
-                            YAxis y)
+                            RunChartY y)
 {
     double bits = group->runs[0]->val_bits;
     if (arrlenu(group->points) == 0)
@@ -94,7 +95,8 @@ static void add_validations(Chart *chart, const RunGroup *group, const RunChartA
 }
 
 /* A vertical line where a run's matching of attention outputs ended, unless it had none. */
-static void add_stage(Chart *chart, const RunGroup *group, const RunChartAxes *axes, YAxis y)
+static void add_stage(Chart *chart, const RunGroup *group, const RunChartAxes *axes,
+                      RunChartY y)
 {
     const RunData *run = group->runs[0];
     const RunLogRow *row = rundata_last_match(run);
@@ -140,21 +142,22 @@ static bool shows_parts(const RunGroup *groups)
 }
 
 /* What the axis measures: with training losses or without, on a part or not. */
-static const char *y_label(YAxis y, bool train, bool part)
+static const char *y_label(RunChartY y, bool train, bool part)
 {
     static const char *const labels[][2][2] = {
-        [Y_LOSS] = {{"validation loss (nats per token)", "validation loss on a part (nats)"},
-                    {"loss (nats per token)", "loss, validation on a part (nats)"}},
-        [Y_PERPLEXITY] = {{"validation perplexity", "validation perplexity on a part"},
-                          {"perplexity", "perplexity, validation on a part"}},
-        [Y_BITS] = {{"validation bits per byte", "bits per byte, on a part"},
-                    {"bits per byte", "bits per byte, validation on a part"}}};
+        [RUNCHART_LOSS] = {{"validation loss (nats per token)",
+                            "validation loss on a part (nats)"},
+                           {"loss (nats per token)", "loss, validation on a part (nats)"}},
+        [RUNCHART_PERPLEXITY] = {{"validation perplexity", "validation perplexity on a part"},
+                                 {"perplexity", "perplexity, validation on a part"}},
+        [RUNCHART_BITS] = {{"validation bits per byte", "bits per byte, on a part"},
+                           {"bits per byte", "bits per byte, validation on a part"}}};
     return labels[y][train][part];
 }
 
 Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *axes)
 {
-    const YAxis y = settle_y(groups, axes);
+    const RunChartY y = settle_y(groups, axes);
     Chart chart = {.x_label = runchart_x_name(axes->x)};
     bool train = axes->train;
     /* Training losses first: the validation curves, which count, are drawn over them. */
@@ -178,7 +181,7 @@ Chart runchart_make(const RunGroup *groups, double entropy, const RunChartAxes *
 
 bool runchart_mixes_tokens(const RunGroup *groups, const RunChartAxes *axes)
 {
-    return groups_measure(groups) == GROUP_BITS && settle_y(groups, axes) != Y_BITS;
+    return groups_measure(groups) == GROUP_BITS && settle_y(groups, axes) != RUNCHART_BITS;
 }
 
 /* The corpus that all groups have, without its folder; NULL: none. */
@@ -196,8 +199,9 @@ static const char *shared_corpus(const RunGroup *groups)
 char *runchart_title(const RunGroup *groups, const RunChartAxes *axes)
 {
     const char *corpus = shared_corpus(groups);
-    static const char *const names[] = {
-        [Y_LOSS] = "loss", [Y_PERPLEXITY] = "perplexity", [Y_BITS] = "bits per byte"};
+    static const char *const names[] = {[RUNCHART_LOSS] = "loss",
+                                        [RUNCHART_PERPLEXITY] = "perplexity",
+                                        [RUNCHART_BITS] = "bits per byte"};
     char *title = text_format("Validation %s", names[settle_y(groups, axes)]);
     if (corpus)
         text_append(&title, " on %s", corpus);

@@ -8,9 +8,25 @@
 #include "eval/show/forest.h"
 #include "eval/runs/groups.h"
 
+/* Indexes of runchart_x_name and runchart_y_name. Curves have no time per token, which is for
+ * results by a setting. */
+typedef enum RunChartX {
+    RUNCHART_EPOCH,
+    RUNCHART_STEP,
+    RUNCHART_TOKENS,
+    RUNCHART_SECONDS,
+    RUNCHART_TIME_PER_TOKEN
+} RunChartX;
+typedef enum RunChartY {
+    RUNCHART_AUTO,
+    RUNCHART_LOSS,
+    RUNCHART_PERPLEXITY,
+    RUNCHART_BITS
+} RunChartY;
+
 typedef struct RunChartAxes {
-    size_t x, y; /* indexes of runchart_x_name and runchart_y_name; y 0: the loss, or bits per
-                  * byte where the groups compare by them */
+    size_t x, y; /* a RunChartX and a RunChartY; RUNCHART_AUTO: the loss, or bits per byte where
+                  * the groups compare by them */
     bool train;  /* also the training losses */
 } RunChartAxes;
 

@@ -40,10 +40,14 @@ static size_t count_of(const char *list, const char *unit)
     return count;
 }
 
+double rundata_bits_of_nat(size_t tokens, size_t bytes)
+{
+    return tokens > 0 && bytes > 0 ? (double)tokens / (log(2) * (double)bytes) : NAN;
+}
+
 static double bits_of_nat(const char *list)
 {
-    size_t tokens = count_of(list, "tokens"), bytes = count_of(list, "bytes");
-    return tokens > 0 && bytes > 0 ? (double)tokens / (log(2) * (double)bytes) : NAN;
+    return rundata_bits_of_nat(count_of(list, "tokens"), count_of(list, "bytes"));
 }
 
 void rundata_add_setting(RunData *run, const char *name, const char *value)

@@ -75,6 +75,9 @@ RunData rundata_unknown(const char *path);
 void rundata_add_setting(RunData *run, const char *name, const char *value);
 void rundata_settings_read(RunData *run);
 
+/* Bits per byte of a loss of one nat per token; NaN unless both counts are known. */
+double rundata_bits_of_nat(size_t tokens, size_t bytes);
+
 /* Reads a run directory; the caller frees the run with rundata_free, also after a failure. */
 bool rundata_read(RunData *run, const char *path, Error *error);
 void rundata_free(RunData *run);

@@ -17,10 +17,39 @@ bool runtable_is(const char *path)
 /* --- cells --- */
 
 /* What a row has, in the order of `names`; NULL: no such column, or an empty cell. */
-enum { RUN, VALIDATION, TEST, PARAMETERS, STATE, SECONDS, SPEED, PEAK, COMMAND, CELLS };
+enum {
+    RUN,
+    VALIDATION,
+    VALIDATION_TOKENS,
+    VALIDATION_BYTES,
+    TEST,
+    TEST_TOKENS,
+    TEST_BYTES,
+    ACCURACY,
+    PARAMETERS,
+    STATE,
+    SECONDS,
+    SPEED,
+    PEAK,
+    COMMAND,
+    CELLS
+};
 static const char *const names[CELLS] = {
-    "run",     "validation",        "test",    "parameters", "state",
-    "seconds", "tokens_per_second", "peak_mb", "command"};
+    [RUN] = "run",
+    [VALIDATION] = "validation",
+    [VALIDATION_TOKENS] = "validation_tokens",
+    [VALIDATION_BYTES] = "validation_bytes",
+    [TEST] = "test",
+    [TEST_TOKENS] = "test_tokens",
+    [TEST_BYTES] = "test_bytes",
+    [ACCURACY] = "accuracy",
+    [PARAMETERS] = "parameters",
+    [STATE] = "state",
+    [SECONDS] = "seconds",
+    [SPEED] = "tokens_per_second",
+    [PEAK] = "peak_mb",
+    [COMMAND] = "command",
+};
 
 /* The number of a cell; NaN: there is none, or another text. */
 static double number_of(const char *cell)
@@ -102,6 +131,17 @@ static void read_command(RunData *run, const char *command)
 
 /* --- runs --- */
 
+/* Losses of a row without the number of its tokens are those of one. */
+static RunScore test_of(const char *const cells[CELLS])
+{
+    RunScore test = {.split = "test", .method = SCORE_PLAIN, .tokens = 1, .accuracy = NAN};
+    if (count_of(cells[TEST_TOKENS]) > 0)
+        test.tokens = count_of(cells[TEST_TOKENS]);
+    test.bytes = count_of(cells[TEST_BYTES]);
+    test.nats = number_of(cells[TEST]) * (double)test.tokens;
+    return test;
+}
+
 static RunData run_of(const char *const cells[CELLS])
 {
     RunData run = rundata_unknown(cells[RUN]);
@@ -113,8 +153,11 @@ static RunData run_of(const char *const cells[CELLS])
     run.seconds = number_of(cells[SECONDS]);
     run.tokens_per_second = number_of(cells[SPEED]);
     run.peak_mb = number_of(cells[PEAK]);
-    RunScore test = {.split = "test", .method = SCORE_PLAIN, .tokens = 1, .accuracy = NAN};
-    test.nats = number_of(cells[TEST]);
+    run.best_accuracy = number_of(cells[ACCURACY]);
+    run.valid_tokens = count_of(cells[VALIDATION_TOKENS]);
+    run.valid_bytes = count_of(cells[VALIDATION_BYTES]);
+    run.val_bits = rundata_bits_of_nat(run.valid_tokens, run.valid_bytes);
+    RunScore test = test_of(cells);
     if (!isnan(test.nats))
         arrput(run.scores, test);
     return run;

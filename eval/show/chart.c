@@ -20,6 +20,7 @@ void chart_free(Chart *chart)
         free(chart->series[s].name);
         arrfree(chart->series[s].points);
         arrfree(chart->series[s].band);
+        arrfree(chart->series[s].labels);
     }
     arrfree(chart->series);
     *chart = (Chart){0};

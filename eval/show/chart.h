@@ -36,6 +36,7 @@ typedef struct ChartSeries {
     char *name;         /* in the legend, where it is escaped; NULL: not listed */
     ChartPoint *points; /* an array of stb_ds */
     ChartBand *band;    /* the same, around every point; NULL: none */
+    double *labels;     /* the same, numbers that stand at the points of pictures; NULL: none */
     size_t identity;    /* counted from 0, or CHART_NOBODY */
     bool faint;         /* in the background */
     bool diverged;      /* its curve does not widen the vertical range */

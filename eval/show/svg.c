@@ -37,6 +37,7 @@ static const char style[] =
     ".faint{stroke-width:1.5;stroke-opacity:.5}"
     ".leader{stroke-width:1;stroke-opacity:.6}"
     ".end{font-weight:600}"
+    ".label{font-size:12px}"
     ".band{stroke:none;fill-opacity:.2}"
     ".paper,.hollow{fill:#fff}";
 static const char dark_style[] = "text{fill:#ccc}.title{fill:#eee}.paper,.hollow{fill:#15181c}";
@@ -188,6 +189,19 @@ static void print_dots(FILE *out, const Plane *plane, const ChartSeries *series)
     }
 }
 
+/* A number above its point, in small type. */
+static void print_labels(FILE *out, const Plane *plane, const ChartSeries *series)
+{
+    const double above = 9;
+    for (size_t i = 0; i < arrlenu(series->labels); i++)
+        if (plane_has(plane, series->points[i]))
+            fprintf(out,
+                    "<text class=\"label ink c%zu\" x=\"%.1f\" y=\"%.1f\" "
+                    "text-anchor=\"middle\">%g</text>\n",
+                    palette_index(series->identity), plane_x(plane, series->points[i].x),
+                    plane_y(plane, series->points[i].y) - above, series->labels[i]);
+}
+
 /* Bands under lines under dots. What is looked at second, and levels, have no dots. */
 static void print_series(FILE *out, const Plane *plane, const Chart *chart)
 {
@@ -201,6 +215,8 @@ static void print_series(FILE *out, const Plane *plane, const Chart *chart)
     for (const ChartSeries *series = first; series < end; series++)
         if (!series->faint && !chart_is_level(series))
             print_dots(out, plane, series);
+    for (const ChartSeries *series = first; series < end; series++)
+        print_labels(out, plane, series);
 }
 
 /* --- the names: at the ends of the lines, or in a legend if they are too many --- */

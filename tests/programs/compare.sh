@@ -191,7 +191,7 @@ for name in pair-1 pair-2 lone; do
 done
 run env COLUMNS=20 "$bin/compare" --markdown pair-1 pair-2 lone
 check 'compare --markdown has columns for seeds and test scores' prints \
-    '| params | tokens | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | tokens/s | time | MB |$'
+    '| params | tokens | seeds | validation ppl | bits/byte | test ppl | test ppl vs. first | .*tokens/s | time | MB |$'
 check 'compare --markdown describes the test scores in one line' \
     eval 'lines out 8 && [ -z "$(sed -n 7p out)" ] &&
     prints "^Test perplexity: [0-9]* tokens, window 16, stride 16\.$"'
@@ -334,13 +334,28 @@ rm -r by-*
 } >table.csv
 run "$bin/compare" --markdown table.csv
 check 'compare reads a table of runs: settings from the command make groups' eval \
-    "prints '| a/softmax | softmax | 1.20k | - | 3 | 75.*| 68' && prints '^| a/linear | .* | worse '"
+    "prints '| a/softmax | softmax | 1.20k | 3 | 75.*| 68.*| 900 |' && prints '^| a/linear | .* | worse | - |'"
 check 'compare takes an option without a value from a command' grep -q '^| a/gate | .* | 3 | 83' out
 check 'compare warns of nothing in a table' [ ! -s err ]
 for form in --html=page.html --by=lr --within=lr --forest --csv --json --csv-log; do
     run "$bin/compare" "$form" table.csv
     check "compare $form works with a table" exits 0
 done
+{
+    echo run,validation,validation_tokens,validation_bytes,tokens_per_second,state,command
+    echo a-32,3,100,200,1000,64,bin/train --context 32 text.txt
+    echo a-64,2,100,200,500,64,bin/train --context 64 text.txt
+} >times.csv
+cut -d , -f 1-4,6- times.csv >slow.csv
+works 'compare --by --x time-per-token works' "$bin/compare" --by context --x time-per-token \
+    --y bits-per-byte --markdown --svg times.svg times.csv
+check 'compare --by --y bits-per-byte counts the bytes of the table' prints '| 2.1640 | 1.4427 |'
+check 'compare --x time-per-token puts the values at the points' eval \
+    "grep -q 'class=\"label .*>64<' times.svg && grep -q '1.4427 at 2000' times.svg"
+refused 'compare --x time-per-token needs --by' 2 'needs --by' \
+    "$bin/compare" --x time-per-token times.csv
+refused 'compare --x time-per-token needs speeds' 2 'of a-32 no speed is known' \
+    "$bin/compare" --by context --x time-per-token slow.csv
 printf '%s\n' run,validation,command 'x,1,bin/train recall:pairs=2,keys=8' >commas.csv
 run "$bin/compare" --csv commas.csv
 check 'compare takes all of a command, with its commas' prints '"recall:pairs=2,keys=8"'
