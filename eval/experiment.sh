@@ -6,7 +6,9 @@
 #   experiment.sh [PART...]     default: all parts
 #   experiment.sh again NAME    trains and scores the run of a row anew, and says whether the
 #                               losses are the same
-#   experiment.sh draw          the tables and pictures alone, from results.csv
+#   experiment.sh speeds        measures the speed of the best runs in one pass, for which the
+#                               machine must be idle
+#   experiment.sh draw          draws the tables and pictures from results.csv
 #
 # Environment: PRECISION=bf16 for processors that multiply bf16; RUNS, the directory of the runs
 # (default runs/experiment).
@@ -18,7 +20,7 @@ runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md
 corpus=ptb.txt # of the runs; a part may set another
 stride=32      # of the sequences in which a text is scored; a part may set another
-parts='kinds user length texts recall tracking presets'
+parts='kinds user length texts recall tracking'
 
 die() {
     echo "experiment.sh: $1" >&2
@@ -168,12 +170,9 @@ try() {
     fi
 }
 
-# is_settled: whether another rate would change nothing: a task is solved, or answered by guessing
-# at three rates.
-is_settled() {
-    is_task && awk -v loss="$best" -v tried=$((high - low)) 'BEGIN {
-        exit !(loss < .01 || (tried >= 2 && loss > .9)) }'
-}
+# Whether the task is solved at the best rate, or a tenth of it at most.
+is_solved() { is_task && awk -v loss="$best" 'BEGIN { exit !(loss < .01) }'; }
+is_guessed() { is_task && awk -v loss="$best" 'BEGIN { exit !(loss > .9) }'; }
 
 # best_rate GROUP OPTIONS...: sets $rate, the learning rate with the lowest loss: $usual, the rates
 # beside it, and further ones while the best is at an edge.
@@ -181,7 +180,7 @@ best_rate() {
     low=$(echo "$ladder " | sed "s/ $usual .*/ $usual/" | wc -w)
     high=$low at=$low best=''
     try "$low" "$@"
-    while ! is_settled; do
+    until is_solved || { is_guessed && [ $((high - low)) -ge 2 ]; }; do
         if [ "$at" -eq "$low" ] && [ "$low" -gt 1 ]; then
             low=$((low - 1))
             try "$low" "$@"
@@ -341,18 +340,21 @@ recall() (
             corpus=recall:pairs=$pairs,keys=128,lines=10000
             # shellcheck disable=SC2086
             three_seeds "recall/$kind-$pairs" $recall_sizes --dim 64 --heads 2 --attn "$kind"
-            ! lower .9 "$best" || break
+            ! is_guessed || break
         done
     done
     corpus=recall:pairs=64,keys=128,lines=10000
     for kind in linear retention mamba2 delta gated-delta kda rwkv7; do
         for shape in '64 4' '64 1' '128 2'; do
+            # shellcheck disable=SC2086
             set -- $shape
             # shellcheck disable=SC2086
             three_seeds "state/$kind-$1-$2" $recall_sizes --dim "$1" --heads "$2" --attn "$kind"
         done
     done
 )
+
+tracking_sizes='--layers 2 --dim 64 --heads 2 --batch 64 --epochs 10'
 
 # State tracking: parity, and the word problem of S5, with write rates of the delta rule up to 1 and
 # up to 2.
@@ -372,3 +374,127 @@ tracking() (
         done
     done
 )
+
+# --- speeds, in one pass on an idle machine ---
+
+# options_of NAME: those of its row, without the length of the training.
+options_of() {
+    cell "$1" command | sed 's/^bin\/train //; s/ [^ ]*$//; s/--epochs [^ ]* //'
+}
+
+# decoding NAME: tokens per second at the end of the context, and the bytes of the state there.
+decoding() {
+    context=$(options_of "$1" | sed -n 's/.*--context \([0-9]*\).*/\1/p')
+    # shellcheck disable=SC2046
+    bin/bench decode --json --vocab 4096 --positions $((context - 1)) $(options_of "$1" | grep -o -e '--\(attn\|layers\|dim\|heads\) [^ ]*') |
+        tr ',' '\n'
+}
+
+# The speed of a short training for each of the best runs, first seeds, of kinds and length.
+speeds() {
+    mkdir -p "$runs/speed"
+    echo run,tokens_per_second,peak_mb,decoding_per_second,machine >"$runs/speeds.csv"
+    for name in $({ best_rows kinds; sed -n '/^length\//p' "$results"; } | grep -o '^[^,]*-1,' | tr -d ,); do
+        corpus=$(cell "$name" command | sed 's/.* //')
+        rm -rf "$runs/speed/run"
+        # shellcheck disable=SC2046
+        bin/train --quiet $(options_of "$name") --steps 60 --eval-every 60 --run "$runs/speed/run" "$corpus"
+        summary=$(bin/compare --json "$runs/speed/run")
+        echo "$name,$(echo "$summary" | number tokens_per_second),$(echo "$summary" | number peak_mb),$(
+            decoding "$name" | number tokens_per_second),$(machine)" >>"$runs/speeds.csv"
+    done
+    cp "$runs/speeds.csv" eval/speeds.csv
+}
+
+# --- a run again ---
+
+# again NAME: trains and scores the run of a row anew. Processors of one kind give the same bits.
+again() {
+    command=$(cell "$1" command)
+    [ -n "$command" ] || die "$results has no row '$1'"
+    corpus=${command##* }
+    [ "$corpus" != "$runs/book.txt" ] || book
+    precision=$(echo "$command" | sed -n 's/.*--precision \([a-z0-9]*\).*/\1/p')
+    case $1 in
+    length*) stride=$(($(echo "$command" | sed -n 's/.*--context \([0-9]*\).*/\1/p') / 4)) ;;
+    esac
+    train "$runs/again/$1" "$command"
+    found=$(scores "$runs/again/$1"),$(bin/compare --json "$runs/again/$1" | number best_val_accuracy)
+    noted=
+    for column in validation validation_tokens validation_bytes test test_tokens test_bytes accuracy; do
+        noted=$noted${noted:+,}$(cell "$1" $column)
+    done
+    printf 'noted %s on %s\nfound %s on %s\n' "$noted" "$(cell "$1" machine)" "$found" "$(machine)"
+    [ "$noted" = "$found" ] || die "$1: the results differ"
+}
+
+# --- tables and pictures ---
+
+# publish NAME FILE: replaces the text between the marks of that name with the part.
+publish() {
+    awk -v begin="<!-- $1 -->" -v end="<!-- end of $1 -->" -v part="$part" '
+        $0 == end { within = 0; marks++ }
+        !within
+        $0 == begin { within = 1; marks++; while ((getline line < part) > 0) print line }
+        END { exit marks != 2 }' "$2" >"$2.new" || {
+        rm "$2.new"
+        die "$2: the marks of '$1' are missing"
+    }
+    mv "$2.new" "$2"
+}
+
+# with_speeds: puts the speeds and the memory of eval/speeds.csv, measured in one pass, in place of
+# those of the rows, which come from several machines.
+with_speeds() {
+    awk -F , -v OFS=, '
+        NR == FNR { name = $1; sub(/-1$/, "", name); speed[name] = $2; peak[name] = $3; next }
+        FNR > 1 { name = $1; sub(/-[0-9]+$/, "", name) }
+        FNR > 1 && name in speed { $10 = speed[name]; $11 = peak[name] }
+        { print }' eval/speeds.csv -
+}
+
+# bare GROUP: names without that of the group and without the rates.
+bare() { sed "s|^$1/||; s/^\([^,]*\)-[0-9.]*e-[0-9]*-\([0-9]*,\)/\1-\2/"; }
+
+draw_kinds() {
+    best_rows kinds | with_speeds | bare kinds >"$runs/kinds.csv"
+    bin/compare "$runs/kinds.csv" --control softmax --forest --svg eval/forest.svg --markdown >"$part"
+    publish kinds $report
+}
+
+draw() {
+    mkdir -p "$runs"
+    part=$runs/part.md
+    draw_kinds
+}
+
+if [ $# -eq 0 ]; then
+    # shellcheck disable=SC2086
+    set -- $parts
+fi
+case $1 in
+again)
+    [ $# -eq 2 ] || die 'again needs the name of one row'
+    again "$2"
+    exit
+    ;;
+draw | speeds)
+    "$1"
+    exit
+    ;;
+esac
+for wanted; do
+    case " $parts " in
+    *" $wanted "*) ;;
+    *) die "unknown part '$wanted'; the parts are: $parts" ;;
+    esac
+    case $wanted in
+    kinds | user)
+        [ -f data/ptb.train.txt ] ||
+            die "data/ptb.train.txt is missing; get it with data/get ptb"
+        ;;
+    esac
+done
+for wanted; do
+    "$wanted"
+done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests eval/experiment.sh: experiment.sh BIN, where BIN is the directory of the programs. It works
-# in a copy of the files it needs, on a text and with a preset that take seconds.
+# in a copy of the files it needs, on texts and with models that take seconds.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -13,86 +13,90 @@ evidence() { messages; }
 
 commit() { git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'a commit'; }
 experiment() { sh eval/experiment.sh "$@" >out 2>err </dev/null; }
-refuses() { ! experiment "$1" && grep -q -- "$2" err; }
+refuses() {
+    message=$1
+    shift
+    ! experiment "$@" && grep -q -- "$message" err
+}
 grown() { begins "$1" "$2" && ! cmp -s "$1" "$2"; }
-without_char() { ! grep -q '^char,' eval/results.csv; }
-# The parts of a report that people write.
-frame() { sed '/^<!-- char/,/^<!-- end/d; /^<!-- runs/,/^<!-- end/d' "$1"; }
-bits() { awk -F , '$1 == "char" { printf "%.4f", $2 / log(2) }' eval/results.csv; }
+without() { ! grep -q "^$1," eval/results.csv; }
+rows() { grep -c "^$1" eval/results.csv; }
 
-mkdir -p bin data eval src/attention
+mkdir -p bin data eval
 for program in eval compare toy; do
     cp "$bin/$program" bin
 done
-# The other runs of the part have sizes of their own; these are as small as the preset's.
+# Options that come later count: two kinds, small models, trained for as long as wanted.
 cp "$bin/train" bin/linnet-train
+echo 60 >epochs
 cat >bin/train <<'END'
 #!/bin/sh
 case $* in
 *--resume*) exec bin/linnet-train "$@" ;;
-*) exec bin/linnet-train "$@" --dim 16 --heads 2 ;;
+*help*) exec printf 'softmax  one kind\nlinear  another one\n' ;;
 esac
+exec bin/linnet-train $(echo "$*" | sed 's/--match-params [0-9]*//') \
+    --dim 16 --heads 2 --layers 1 --warmup 0 --epochs "$(cat epochs)"
 END
 chmod +x bin/train
-cp "$top/eval/experiment.sh" "$top/eval/RESULTS.md" eval
-cp -R "$top/models" models
-sed 's/^layers = .*/layers = 3/; s/^dim = .*/dim = 16/; s/^heads = .*/heads = 2/; s/^context = .*/context = 32/
-    s/^ngram-rows = .*/ngram-rows = 512/; s/^epochs = .*/epochs = 10/' \
-    "$top/models/char.conf" >models/char.conf
+cp "$top/eval/experiment.sh" eval
 head -n 1 "$top/eval/results.csv" >eval/results.csv
 git init -q . && commit
 begun_by=$(git rev-parse --short HEAD)
-run=runs/experiment/char
+run=runs/experiment/user/softmax-1
 
-check 'the experiment needs its text' refuses char 'get it with data/get ptb'
+check 'the experiment needs its text' refuses 'get it with data/get ptb' user
 seed=0
 for split in train valid test; do
     seed=$((seed + 1))
     bin/toy --length 400 --seed "$seed" >data/ptb.$split.txt
 done
-check 'the experiment refuses an unknown part' refuses everything "unknown part 'everything'"
+check 'the experiment refuses an unknown part' refuses "unknown part 'everything'" everything
 
-experiment char &
+experiment user &
 child=$!
 eventually grep -q -s '^[1-9]' "$run/log.csv"
 kill -TERM "$(cat "$run/lock")"
 wait "$child"
 check 'a stopped experiment fails' [ $? -ne 0 ]
 check 'a stopped experiment leaves a checkpoint' [ -f "$run/last.safetensors" ]
-check 'a stopped experiment reports nothing' without_char
+check 'a stopped experiment reports nothing' without user/softmax-1
 cp "$run/log.csv" log.stopped
 
 commit # what goes on is still the run that the first one began
-experiment char
-check 'a resumed experiment completes' [ -f "$run/done" ]
+echo 2 >epochs
+experiment user
 check 'a resumed experiment continues its log' grown "$run/log.csv" log.stopped
+check 'the experiment completes all runs' [ "$(rows user/)" -eq 10 ]
 check 'the row in results.csv has the commit and the command' \
-    grep -q "^char,.*,$begun_by,.*,bin/train --preset char --precision single ptb.txt\$" \
+    grep -q "^user/softmax-1,.*,$begun_by,.*,bin/train --attn softmax --seed 1 --precision single ptb.txt\$" \
     eval/results.csv
-check 'both splits are scored' [ "$(grep -c plain "$run/scores.csv")" -eq 2 ]
-check 'the report has the number in results.csv' \
-    grep -q "^| char | .* | $(bits) | " eval/RESULTS.md
-check 'the list of runs has the command' grep -q "^| char | .* | $begun_by | " eval/RESULTS.md
-check 'the rest of the report is unchanged' \
-    [ "$(frame eval/RESULTS.md)" = "$(frame "$top/eval/RESULTS.md")" ]
-
+check 'the row has both losses, and the tokens and bytes they are of' \
+    grep -q '^user/linear-2,[0-9.]*,[1-9][0-9]*,[0-9]*,[0-9.]*,[1-9][0-9]*,[1-9][0-9]*,,' eval/results.csv
 cp eval/results.csv results.before
-cp "$run/log.csv" log.before
-experiment char
-check 'a complete run is not trained again' cmp -s "$run/log.csv" log.before
-check 'a complete run is reported unchanged' cmp -s eval/results.csv results.before
-head -n 1 results.before >eval/results.csv
-experiment char
-check 'a missing row in results.csv is restored from the run' \
-    cmp -s eval/results.csv results.before
+rm -r runs
+experiment user
+check 'a run that has a row is not trained again' [ ! -e runs/experiment/user ]
+check 'a complete experiment changes nothing' cmp -s eval/results.csv results.before
 
-export PRECISION=bf16
-check 'a complete run of another command is not reported' refuses char "was not started by 'bin/train .* bf16"
-rm "$run/done"
-check 'another command does not resume the run' refuses char "was not started by 'bin/train .* bf16"
-unset PRECISION
-sed '/end of char/d' eval/RESULTS.md >report && mv report eval/RESULTS.md
-check 'the experiment refuses a report without its marks' \
-    refuses char "the marks of 'char' are missing"
+experiment again user/linear-2
+check 'a run trains again to the same result' [ $? -eq 0 ]
+sed '/^user.linear-2,/s/,[0-9]*\.[0-9]*,/,1.5,/' results.before >eval/results.csv
+check 'a run with another result is named' refuses 'user/linear-2: the results differ' \
+    again user/linear-2
+check 'a row that is missing is named' refuses "no row 'user/other'" again user/other
+cp results.before eval/results.csv
+check 'a row of another command is refused' \
+    eval 'PRECISION=bf16 refuses "the row of user/softmax-1 is of .bin/train.*single.* not of .*bf16" user'
+
+experiment kinds
+check 'all kinds have three rates or more, and three seeds at the best one' eval \
+    'names=$(sed -n "s|^kinds/\([a-z+]*\)-[^,]*-1,.*|\1|p" eval/results.csv | sort | uniq -c) &&
+    [ "$(echo "$names" | wc -l)" -eq 6 ] && echo "$names" | awk "\$1 < 3 { exit 1 }" &&
+    [ "$(rows "kinds/.*-[23],")" -eq 12 ]'
+check 'the seeds have the rate with the lowest loss of seed 1' \
+    [ "$(sed -n 's/^\(kinds.linear-[0-9.e-]*\)-1,\([^,]*\),.*/\2 \1-2/p' eval/results.csv |
+        sort -g | head -n 1 | cut -d ' ' -f 2)" = \
+    "$(sed -n 's/^\(kinds.linear-[0-9.e-]*-2\),.*/\1/p' eval/results.csv)" ]
 
 count_cases
