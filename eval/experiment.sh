@@ -456,16 +456,152 @@ with_speeds() {
 # bare GROUP: names without that of the group and without the rates.
 bare() { sed "s|^$1/||; s/^\([^,]*\)-[0-9.]*e-[0-9]*-\([0-9]*,\)/\1-\2/"; }
 
+# A table of compare and its forest plot: draw_forest GROUP PICTURE, from the table in $runs.
+draw_forest() {
+    bin/compare "$runs/$1.csv" --control softmax --forest --svg "eval/$2.svg" --markdown >"$part"
+    publish "$1" $report
+}
+
 draw_kinds() {
     best_rows kinds | with_speeds | bare kinds >"$runs/kinds.csv"
-    bin/compare "$runs/kinds.csv" --control softmax --forest --svg eval/forest.svg --markdown >"$part"
-    publish kinds $report
+    draw_forest kinds forest
+}
+
+draw_user() {
+    rows_of user | bare user >"$runs/user.csv"
+    draw_forest user user
+    bin/compare "$runs"/user/softmax-? "$runs"/user/linear-? --svg eval/curves.svg >/dev/null
+}
+
+draw_texts() {
+    best_rows texts | bare texts >"$runs/texts.csv"
+    draw_forest texts texts
+    rank_correlation >>"$part"
+    publish texts $report
+}
+
+# Spearman's rank correlation of the mean test losses of the kinds that both texts have.
+rank_correlation() {
+    {
+        best_rows kinds | bare kinds
+        best_rows texts | bare texts | sed 1d | sed 's/^/texts,/'
+    } | awk -F , '
+        FNR == 1 { next }
+        { second = $1 == "texts"; name = $(1 + second); sub(/-[0-9]+$/, "", name); sum[second, name] += $(5 + second) }
+        second { names[name] }
+        END {
+            for (name in names)
+                for (other in names) {
+                    rank0[name] += sum[0, other] < sum[0, name]
+                    rank1[name] += sum[1, other] < sum[1, name]
+                }
+            for (name in names) { n++; squares += (rank0[name] - rank1[name]) ^ 2 }
+            printf "\nRank correlation of the %d kinds on both texts (Spearman): %.2f.\n", n,
+                1 - 6 * squares / (n * (n * n - 1)) }'
+}
+
+# A table of the rows of a group.
+rows_of() {
+    head -n 1 "$results"
+    grep "^$1/" "$results" || die "$results has no row of $1 yet"
+}
+
+# A line for each kind, a column for each context.
+by_context() {
+    awk -F , -v show="$1" '
+        NR == FNR { decoding[$1] = $4; next }
+        FNR > 1 {
+            name = $1; sub(/-[0-9]+$/, "", name)
+            match(name, /-[0-9]+$/); context = substr(name, RSTART + 1); kind = substr(name, 1, RSTART - 1)
+            if (!(kind in kinds)) { kinds[kind]; order[++count] = kind }
+            runs[kind, context]++
+            bits[kind, context] += $5 * $6 / ($7 * log(2))
+            time[kind, context] = 1e6 / $10; peak[kind, context] = $11
+            speed[kind, context] = decoding["length/" $1] ? decoding["length/" $1] : speed[kind, context]
+        }
+        END {
+            for (i = 1; i <= count; i++) {
+                line = "| `" order[i] "`"
+                for (context = 128; context <= 8192; context *= 4) {
+                    at = order[i] SUBSEP context
+                    line = line " | " (!(at in runs) ? "-" : show == "bits" ? sprintf("%.4f", bits[at] / runs[at]) :
+                        sprintf("%.0f, %.0f MB, %.0f/s", time[at], peak[at], speed[at]))
+                }
+                print line " |"
+            } }' eval/speeds.csv "$runs/length.csv"
+}
+
+draw_length() {
+    rows_of length | with_speeds | bare length >"$runs/length.csv"
+    bin/compare "$runs/length.csv" --by context --x time-per-token --y bits-per-byte \
+        --svg eval/length.svg --markdown >/dev/null
+    {
+        echo '| bits per byte of the test text | 128 | 512 | 2048 | 8192 |'
+        echo '|---|---:|---:|---:|---:|'
+        by_context bits
+        printf '\n| training time per token (microseconds), memory, decoding at the end | 128 | 512 | 2048 | 8192 |\n'
+        echo '|---|---:|---:|---:|---:|'
+        by_context cost
+    } >"$part"
+    publish length $report
+}
+
+# accuracies GROUP COLUMNS: a line for each kind of GROUP/KIND-COLUMN-RATE-SEED, with the mean and
+# the range of the seeds at the best rate in per cent.
+accuracies() {
+    awk -F , -v group="$1/" -v columns="$2" '
+        index($1, group) == 1 {
+            name = substr($1, length(group) + 1); sub(/-[0-9]+$/, "", name)
+            match(name, /-[0-9.]+e-[0-9]+$/); rate = substr(name, RSTART + 1); name = substr(name, 1, RSTART - 1)
+            match(name, /-[^-]*$/); column = substr(name, RSTART + 1); kind = substr(name, 1, RSTART - 1)
+            if (!(kind in kinds)) { kinds[kind]; order[++count] = kind }
+            at = kind SUBSEP column SUBSEP rate
+            n[at]++; sum[at] += $8
+            if (n[at] == 1 || $8 < low[at]) low[at] = $8
+            if ($8 > high[at]) high[at] = $8
+            cell = kind SUBSEP column
+            if (n[at] >= n[cell, best[cell]]) best[cell] = rate
+            state[kind] = $13 }
+        END {
+            columns_count = split(columns, wanted, " ")
+            for (i = 1; i <= count; i++) {
+                line = "| `" order[i] "` | " state[order[i]]
+                for (c = 1; c <= columns_count; c++) {
+                    cell = order[i] SUBSEP wanted[c]; at = cell SUBSEP best[cell]
+                    line = line " | " (at in n ? sprintf("%.1f (%.0f to %.0f)", 100 * sum[at] / n[at], 100 * low[at], 100 * high[at]) : "-")
+                }
+                print line " |"
+            } }' "$results"
+}
+
+draw_recall() {
+    {
+        echo '| accuracy, % | state, bytes | 16 pairs | 32 pairs | 64 pairs | 128 pairs |'
+        echo '|---|---:|---:|---:|---:|---:|'
+        accuracies recall '16 32 64 128'
+    } >"$part"
+    publish recall $report
+    rows_of recall >"$runs/recall.csv"
+    bin/compare "$runs/recall.csv" --by pairs --svg eval/recall.svg >/dev/null
+    { rows_of state; rows_of recall | grep -e '-64-'; } >"$runs/state.csv"
+    bin/compare "$runs/state.csv" --by state --svg eval/state.svg >/dev/null
+}
+
+draw_tracking() {
+    {
+        echo '| accuracy, % | state, bytes | parity | S5 |'
+        echo '|---|---:|---:|---:|'
+        accuracies tracking 'parity s5'
+    } >"$part"
+    publish tracking $report
 }
 
 draw() {
     mkdir -p "$runs"
     part=$runs/part.md
-    draw_kinds
+    for drawn in $parts; do
+        "draw_$drawn"
+    done
 }
 
 if [ $# -eq 0 ]; then

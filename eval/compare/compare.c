@@ -47,7 +47,8 @@ static const Option rows[] = {
     {.name = "by", OPTION_STRING("SETTING", FIELD(by), NULL),
      .help = "results against this setting, such as lr, context or dropout, with a line for "
              "each attention kind: validation loss, of which the best of each kind is chosen, "
-             "or accuracy for settings of synthetic tasks, such as pairs",
+             "or accuracy for settings of synthetic tasks, such as pairs; state: against the bytes "
+             "that decoding keeps",
      .common = true},
     {.name = "within", OPTION_STRING("SETTING", FIELD(within), NULL),
      .help = "compare runs with the same value of this setting only, such as context: a table, a "

@@ -34,7 +34,8 @@ enum {
 
 /* The results of runs against a setting, a line for each attention kind and for each value of
  * other settings that vary: on synthetic tasks that have such a setting the accuracy, else the
- * best validation loss against the number, with single seeds as points. */
+ * best validation loss against the number, with single seeds as points. `state` stands for the
+ * bytes of the state. */
 typedef struct Sweep Sweep;
 
 /* Reads (*count) runs, which it borrows. Of the numbers each line's best is chosen: moves its

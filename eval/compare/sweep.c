@@ -50,8 +50,17 @@ static bool task_value_of(const RunData *run, const char *setting, double *value
     return has;
 }
 
+static bool is_by_state(const Sweep *sweep)
+{
+    return strcmp(sweep->setting, "state") == 0;
+}
+
 static bool value_of(const Sweep *sweep, const RunData *run, double *value, Error *error)
 {
+    if (is_by_state(sweep) && run->attn && run->state > 0) {
+        *value = (double)run->state;
+        return true;
+    }
     if (sweep->of_task && run->attn && task_value_of(run, sweep->setting, value))
         return true;
     const char *text = rundata_setting(run, sweep->setting);
@@ -201,7 +210,7 @@ static void finish_line(const Sweep *sweep, Line *line)
                                          line->means[i].y < line->means[line->best].y))
             line->best = i;
     const RunData *largest = &sweep->runs[arrlast(line->runs)];
-    if (sweep->of_task && largest->state > 0) {
+    if (sweep->of_task && !is_by_state(sweep) && largest->state > 0) {
         char *amount = results_amount((double)largest->state);
         text_append(&line->name, ", %sB", amount);
         free(amount);
@@ -314,8 +323,10 @@ static bool are_wide(const double *values)
 static Chart chart_of(const Sweep *sweep, const RunChartAxes *axes)
 {
     const bool times = axes->x == RUNCHART_TIME_PER_TOKEN;
-    Chart chart = {.x_label = times ? "training time per token (microseconds)" : sweep->setting,
-                   .y_label = sweep->of_task
+    Chart chart = {.x_label = times                ? "training time per token (microseconds)"
+                              : is_by_state(sweep) ? "state, bytes per sequence"
+                                                   : sweep->setting,
+                   .y_label = sweep->of_task && !is_by_state(sweep)
                                   ? "accuracy, % (legend: state in bytes per sequence)"
                                   : sweep->y_label,
                    .logarithmic_x = times || are_wide(sweep->values)};
@@ -509,7 +520,10 @@ static bool has_axes(const RunData *run, const RunChartAxes *axes, Error *error)
 static bool read_sweep(Sweep *sweep, const RunChartAxes *axes, Error *error)
 {
     double value;
-    sweep->of_task = task_value_of(&sweep->runs[0], sweep->setting, &value);
+    const char *corpus = sweep->runs[0].corpus;
+    sweep->of_task = is_by_state(sweep)
+                         ? corpus && task_is_named(corpus)
+                         : task_value_of(&sweep->runs[0], sweep->setting, &value);
     sweep->y_label = sweep->of_task ? "accuracy, %"
                      : sweep->bits  ? "validation bits per byte"
                                     : "validation loss";

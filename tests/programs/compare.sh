@@ -356,6 +356,14 @@ refused 'compare --x time-per-token needs --by' 2 'needs --by' \
     "$bin/compare" --x time-per-token times.csv
 refused 'compare --x time-per-token needs speeds' 2 'of a-32 no speed is known' \
     "$bin/compare" --by context --x time-per-token slow.csv
+{
+    echo run,accuracy,state,command
+    echo 'x-1,0.5,1024,bin/train --heads 2 recall:pairs=2,keys=8'
+    echo 'x-2,0.75,2048,bin/train --heads 1 recall:pairs=2,keys=8'
+} >states.csv
+run "$bin/compare" --by state --markdown states.csv
+check 'compare --by state has a column for each size of the state' eval \
+    "prints '^| accuracy, % | state 1024 | state 2048 |' && prints '^| softmax | 50.0 | 75.0 |'"
 printf '%s\n' run,validation,command 'x,1,bin/train recall:pairs=2,keys=8' >commas.csv
 run "$bin/compare" --csv commas.csv
 check 'compare takes all of a command, with its commas' prints '"recall:pairs=2,keys=8"'
