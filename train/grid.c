@@ -21,8 +21,18 @@ static bool is_list(const CommandLine *line, size_t given)
            command_line_value(line, option->name) == value;
 }
 
+/* How many runs are a chain; the option is checked later, with the others. */
+static size_t count_generations(const CommandLine *line)
+{
+    const char *value = command_line_value(line, "generations");
+    size_t count;
+    return value && text_to_size(value, &count) ? count : 1;
+}
+
 bool grid_asked_for(const CommandLine *line)
 {
+    if (count_generations(line) > 1)
+        return true;
     for (size_t i = 0; i < line->given_count; i++)
         if (is_list(line, i))
             return true;
@@ -101,12 +111,19 @@ static size_t combine(const Grid *grid)
     return combinations;
 }
 
+void grid_add_option(GridRun *run, const char *name, const char *value)
+{
+    const Options options = settings_options(&run->settings);
+    run->line.given[run->line.given_count++] = (OptionArgument){option_find(&options, name),
+                                                                value};
+}
+
 /* Kinds are in the name as they are, other values after the name of their option. */
 static GridRun run_of(const Grid *grid, size_t combination)
 {
     GridRun run = {.name = memory_copy_text(""), .line = *grid->line};
     const size_t count = run.line.given_count;
-    run.line.given = memory_new(count + 1, sizeof *run.line.given, "the command line");
+    run.line.given = memory_new(count + GRID_ADDED, sizeof *run.line.given, "the command line");
     if (count > 0)
         memcpy(run.line.given, grid->line->given, count * sizeof *run.line.given);
     for (size_t axis = 0; axis < arrlenu(grid->axes); axis++) {
@@ -117,6 +134,8 @@ static GridRun run_of(const Grid *grid, size_t combination)
         for (size_t i = 0; i < count; i++)
             if (run.line.given[i].option == option)
                 run.line.given[i].value = value;
+        if (strcmp(option->name, "generation") == 0)
+            grid_add_option(&run, option->name, value);
     }
     return run;
 }
@@ -128,6 +147,7 @@ void grid_free(Grid *grid)
         options_free_texts(&options);
         free(grid->runs[i].name);
         free(grid->runs[i].folder);
+        free(grid->runs[i].seed);
         free(grid->runs[i].line.given);
     }
     for (size_t i = 0; i < arrlenu(grid->axes); i++) {
@@ -141,14 +161,14 @@ void grid_free(Grid *grid)
 
 bool grid_alike(const Grid *grid, size_t one, size_t other)
 {
-    static const char *const same_time[] = {"seed", "lr", "lr-floor", NULL};
+    static const char *const same_time[] = {"seed", "lr", "lr-floor", "generation", NULL};
     for (size_t i = 0; i < arrlenu(grid->axes); i++) {
         const GridAxis *axis = &grid->axes[i];
         if (!text_is_among(axis->option->name, same_time) &&
             grid_value(axis, one) != grid_value(axis, other))
             return false;
     }
-    return true;
+    return grid_is_taught(&grid->runs[one]) == grid_is_taught(&grid->runs[other]);
 }
 
 /* Whether the lists set the same values for both, as the model has them. */
@@ -180,6 +200,18 @@ static void refuse_twins(const Grid *grid, size_t last)
         }
 }
 
+/* Gives a later generation a seed of its own. */
+static void count_seed(GridRun *run)
+{
+    enum { APART = 100 };
+    TrainOptions *train = &run->settings.train;
+    if (!grid_is_taught(run))
+        return;
+    train->seed += APART * (train->generation - 1);
+    run->seed = text_format("%zu", train->seed);
+    grid_add_option(run, "seed", run->seed);
+}
+
 /* Checks the settings of every run before the first is trained. */
 static void check(Grid *grid)
 {
@@ -190,11 +222,27 @@ static void check(Grid *grid)
         if (!settings_read(&run->settings, &run->line, NULL, &init, &error))
             error_die(&error);
         init_close(&init);
+        count_seed(run);
         if (!watch_check(&run->settings.session, &error) ||
             !gemm_set_precision((GemmPrecision)run->settings.train.precision, &error))
             die("%s", error.text);
         refuse_twins(grid, i);
     }
+}
+
+/* The last list, so that a chain is trained from its first run to its last. */
+static void add_generations(Grid *grid)
+{
+    const size_t count = count_generations(grid->line);
+    const Options options = settings_options(&(Settings){0});
+    char *list = memory_copy_text("1");
+    for (size_t i = 2; i <= count; i++)
+        text_append(&list, ",%zu", i);
+    if (count > 1) {
+        GridAxis axis = axis_of(&(OptionArgument){option_find(&options, "generation"), list});
+        arrput(grid->axes, axis);
+    }
+    free(list);
 }
 
 Grid grid_make(const CommandLine *line)
@@ -209,6 +257,7 @@ Grid grid_make(const CommandLine *line)
             GridAxis axis = axis_of(&line->given[i]);
             arrput(grid.axes, axis);
         }
+    add_generations(&grid);
     size_t combinations = combine(&grid);
     for (size_t i = 0; i < combinations; i++)
         arrput(grid.runs, run_of(&grid, i));
@@ -294,6 +343,16 @@ static char *obstacle(const GridRun *run)
     return found;
 }
 
+/* The teacher of a later generation is the run before it, whose directory is chosen. */
+static void choose_teacher(Grid *grid, size_t index)
+{
+    TrainOptions *train = &grid->runs[index].settings.train;
+    if (!grid_is_taught(&grid->runs[index]))
+        return;
+    free(train->distill);
+    train->distill = memory_copy_text(grid->runs[index - 1].folder);
+}
+
 /* Whether every run directory of this number is free, or holds a run of this grid. Their names
  * share the kind, unless kinds are listed, and the stem of the corpus. */
 static bool place_numbered(Grid *grid, size_t number)
@@ -311,6 +370,7 @@ static bool place_numbered(Grid *grid, size_t number)
                                   has_kinds ? "" : "-", run->name, *run->name ? "-" : "", stem);
         if (number > 1)
             text_append(&run->folder, "-%zu", number);
+        choose_teacher(grid, i);
         char *why = obstacle(run);
         fits = fits && !why;
         free(why);
@@ -394,6 +454,7 @@ static void place_in(Grid *grid, const char *parent)
     for (size_t i = 0; i < arrlenu(grid->runs); i++) {
         GridRun *run = &grid->runs[i];
         run->folder = *run->name ? file_join(parent, run->name) : memory_copy_text(parent);
+        choose_teacher(grid, i);
         char *why = obstacle(run);
         bool found = (why || !file_exists(run->folder)) && find_renamed(run, before);
         if (why && !found)
@@ -416,6 +477,18 @@ void grid_place(Grid *grid)
     ranks_lead();
 }
 
+/* A run that has taught a finished one is finished, also if its checkpoints were removed. */
+static void look_at_teachers(Grid *grid)
+{
+    for (size_t i = arrlenu(grid->runs); i-- > 1;) {
+        RunStanding *teacher = &grid->runs[i - 1].standing;
+        if (grid_is_taught(&grid->runs[i]) && grid->runs[i].standing.state == RUN_FINISHED) {
+            teacher->state = RUN_FINISHED;
+            teacher->share = 1;
+        }
+    }
+}
+
 void grid_look(Grid *grid)
 {
     for (size_t i = 0; i < arrlenu(grid->runs); i++) {
@@ -423,4 +496,5 @@ void grid_look(Grid *grid)
         *standing = folder_standing(grid->runs[i].folder);
         ranks_share(standing, sizeof *standing, 0);
     }
+    look_at_teachers(grid);
 }

@@ -1,6 +1,7 @@
 /* Grids: several runs one after another. "--attn softmax,linear --seed 1,2,3" trains six models
  * on the same text and ends with their comparison; "--context 128/1024 --batch 16/2" trains
- * two, because lists with a / advance together.
+ * two, because lists with a / advance together. With --generations, each combination is a chain
+ * of runs, in which each run is taught by the one before it.
  *
  * Repeating the command continues the grid: a run directory that holds the run it would start
  * is skipped if that is finished, resumed if it has a checkpoint, and begun anew otherwise.
@@ -26,7 +27,8 @@ typedef struct GridAxis {
 typedef struct GridRun {
     char *name;        /* what differs: "softmax-seed1" */
     char *folder;      /* its directory */
-    CommandLine line;  /* with single values, and room for one option more */
+    CommandLine line;  /* with single values, and room for GRID_ADDED options more */
+    char *seed;        /* of a later generation, which counts on from that of the first */
     Settings settings; /* that the line asks for */
     RunStanding standing;
 } GridRun;
@@ -38,14 +40,23 @@ typedef struct Grid {
     char *file; /* the path of its grid file (eval/runs/gridfile.h) */
 } Grid;
 
-/* Whether an option, other than a text, has a list of values. */
+/* The options that are added to the line of a run: --run or --resume, and of a chain
+ * --generation,
+ * --seed and --distill. */
+enum { GRID_ADDED = 4 };
+
+/* Whether an option, other than a text, has a list of values, or there are several generations.
+ */
 bool grid_asked_for(const CommandLine *line);
 
 /* The grid of a command line, or the one run of a line without lists. Ends the program if its
  * values do not fit together; checks the settings of every run. */
 Grid grid_make(const CommandLine *line);
 void grid_free(Grid *grid);
-/* Chooses the run directories. Ends the program if one that --run asks for holds another run.
+/* Adds an option to the line of a run, for which it has room. */
+void grid_add_option(GridRun *run, const char *name, const char *value);
+/* Chooses the run directories, and so the teachers of chains. Ends the program if one that
+ * --run asks for holds another run.
  */
 void grid_place(Grid *grid);
 /* Reads how far the runs are. */
@@ -55,6 +66,11 @@ void grid_look(Grid *grid);
 static inline const char *grid_value(const GridAxis *axis, size_t combination)
 {
     return axis->values[combination / axis->stride % arrlenu(axis->values)];
+}
+/* Whether a run is taught by the run before it. */
+static inline bool grid_is_taught(const GridRun *run)
+{
+    return run->settings.train.generation > 1;
 }
 /* Whether two combinations take the same time: they differ in the seed or in learning rates. */
 bool grid_alike(const Grid *grid, size_t one, size_t other);

@@ -131,12 +131,12 @@ static void write_file(const Grid *grid)
 
 /* --- training --- */
 
-/* Adds the run directory to the line. A run that goes on keeps what it stores. */
+/* Adds the run directory to the line, and the teacher. A run that goes on keeps what it stores.
+ */
 static void direct(GridRun *run, bool goes_on)
 {
-    static const Option start = {.name = "run", .type = OPTION_TEXT},
-                        resume = {.name = "resume", .type = OPTION_TEXT};
-    static const char *const new_only[] = {"preset", "match-params", "batch-tokens", NULL};
+    static const char *const new_only[] = {"preset",      "match-params",  "batch-tokens",
+                                           "generations", "keep-teachers", NULL};
     CommandLine *line = &run->line;
     size_t count = line->given_count;
     line->given_count = 0;
@@ -148,8 +148,9 @@ static void direct(GridRun *run, bool goes_on)
     }
     if (goes_on)
         line->operand_count = 0;
-    line->given[line->given_count++] = (OptionArgument){goes_on ? &resume : &start,
-                                                        run->folder};
+    grid_add_option(run, goes_on ? "resume" : "run", run->folder);
+    if (grid_is_taught(run) && !goes_on)
+        grid_add_option(run, "distill", run->settings.train.distill);
 }
 
 /* The run that is trained; for GridPlace. */
@@ -256,6 +257,17 @@ static void lock(const Grid *grid)
         die("%s", error.text);
 }
 
+/* Removes the checkpoints of runs that have taught, unless they are wanted. */
+static void forget_teachers(const Grid *grid)
+{
+    Error error;
+    for (size_t i = 1; i < arrlenu(grid->runs) && ranks_first(); i++)
+        if (grid_is_taught(&grid->runs[i]) && !grid->runs[i].settings.session.keep_teachers &&
+            grid->runs[i].standing.state == RUN_FINISHED &&
+            !folder_forget(grid->runs[i - 1].folder, &error))
+            print_warning("%s", error.text);
+}
+
 /* A run that fails, as one that diverges does, leaves the others to be trained. One that is
  * stopped, by a signal or --stop-after, ends the grid. */
 int grid_train(const CommandLine *line, TrainOne *train_one)
@@ -282,6 +294,7 @@ int grid_train(const CommandLine *line, TrainOne *train_one)
                   (ended == EXIT_SUCCESS && run->standing.state == RUN_FINISHED);
         status = ended > status ? ended : status;
     }
+    forget_teachers(&grid);
     bool complete = count_runs(&grid, RUN_FINISHED) == arrlenu(grid.runs);
     if (ranks_first())
         write_file(&grid);

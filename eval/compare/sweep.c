@@ -103,9 +103,8 @@ static void add_factors(Sweep *sweep, const RunData *a, const RunData *b)
         size_t known = 0;
         while (known < arrlenu(sweep->factors) && strcmp(sweep->factors[known], name) != 0)
             known++;
-        if (known == arrlenu(sweep->factors) && groups_setting_matters(name) &&
-            strcmp(name, "attn") != 0 &&
-            strcmp(setting_or_none(a, name), setting_or_none(b, name)) != 0)
+        if (known == arrlenu(sweep->factors) && strcmp(name, "attn") != 0 &&
+            groups_setting_differs(a, b, name))
             arrput(sweep->factors, name);
     }
 }

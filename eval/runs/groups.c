@@ -20,15 +20,27 @@ bool groups_setting_matters(const char *setting)
     return !text_is_among(setting, harmless);
 }
 
+bool groups_is_of_chain(const RunData *run, const char *setting)
+{
+    const char *generation = rundata_setting(run, "generation");
+    return generation && strcmp(generation, "1") != 0 &&
+           text_is_among(setting, (const char *const[]){"distill", RUN_TEACHER, NULL});
+}
+
+bool groups_setting_differs(const RunData *a, const RunData *b, const char *setting)
+{
+    const char *of_a = rundata_setting(a, setting), *of_b = rundata_setting(b, setting);
+    bool same = of_a && of_b ? strcmp(of_a, of_b) == 0 : !of_a && !of_b;
+    return !same && groups_setting_matters(setting) &&
+           !(groups_is_of_chain(a, setting) && groups_is_of_chain(b, setting));
+}
+
 /* Whether b has every setting of a that matters, with the same value. */
 static bool has_settings_of(const RunData *a, const RunData *b)
 {
-    for (size_t i = 0; i < arrlenu(a->settings); i++) {
-        const char *name = a->settings[i].name, *value = rundata_setting(b, name);
-        if (groups_setting_matters(name) &&
-            (!value || strcmp(value, rundata_setting(a, name)) != 0))
+    for (size_t i = 0; i < arrlenu(a->settings); i++)
+        if (groups_setting_differs(a, b, a->settings[i].name))
             return false;
-    }
     return true;
 }
 

@@ -124,6 +124,11 @@ void groups_identify(const RunGroup *groups, RunData *runs);
 /* Whether runs that differ in this setting are of different groups: not the seed, nor what does
  * not affect the weights. */
 bool groups_setting_matters(const char *setting);
+/* Whether the setting names the teacher of a later run in a chain: chains are samples like
+ * single runs. */
+bool groups_is_of_chain(const RunData *run, const char *setting);
+/* Whether two runs differ in a setting that matters, other than the teachers of chains. */
+bool groups_setting_differs(const RunData *a, const RunData *b, const char *setting);
 /* The run's seed; "" if it has none. */
 const char *group_seed(const RunData *run);
 

@@ -92,7 +92,8 @@ static double number_at(const void *of, size_t offset)
     return number;
 }
 
-/* The mean of a field over the runs of a group that have logged anything, or come from a table. */
+/* The mean of a field over the runs of a group that have logged anything, or come from a table.
+ */
 static double mean_of(const RunGroup *group, size_t field)
 {
     double sum = 0;

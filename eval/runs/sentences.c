@@ -343,7 +343,7 @@ static void append_setting(char **text, const RunGroup *group, const char *key,
 {
     for (size_t r = 0; r < arrlenu(group->runs); r++) {
         const char *value = rundata_setting(group->runs[r], key);
-        if (value)
+        if (value && !groups_is_of_chain(group->runs[r], key))
             text_append(text, "%s%s %s %s.", *text ? " " : "", group->runs[r]->name, what,
                         value);
     }

@@ -18,7 +18,8 @@ enum { TOKENIZER, RECIPE, PRECISION, MACHINE, ASPECTS };
 /* ASPECTS: the setting is of the text, of the model, or of no consequence. */
 static size_t aspect_of(const char *setting)
 {
-    static const char *const of_text[] = {"corpus", "valid", "test", "attn", RUN_MATCHED, NULL};
+    static const char *const of_text[] = {"corpus",     "valid",     "test", "attn",
+                                          "generation", RUN_MATCHED, NULL};
     static const char *const of_tokens[] = {
         "tokens", "vocab-size", "min-count", "special-tokens", "lowercase", "trim", NULL};
     const ModelConfig config = {0};

@@ -221,6 +221,43 @@ refused '--batch contradicts --batch-tokens' 2 'contradict each other' \
 refused 'a resumed run keeps its width' 2 '--match-params and --resume contradict' \
     "$bin/train" --resume again --match-params 50000
 
+# --- chains: each run taught by the one before it ---
+
+# shellcheck disable=SC2086
+chain() {
+    run "$bin/train" $small --steps 20 --log-every 5 --eval-every 10 --attn linear --seed 2,3 \
+        --generations 3 --run chain "$@" text.txt
+}
+chain --stop-after 12
+check 'a chain ends where it is stopped, too' eval 'exits 0 && [ "$(echo chain/*/)" = chain/seed2-generation1/ ]'
+chain
+check 'a chain trains every generation of every seed' eval 'exits 0 && [ "$(echo chain/*/ | wc -w)" = 6 ]'
+check 'chains are samples of one experiment' prints '^generation3  *2 '
+check 'whose teachers are no news' eval '! prints distilled && ! grep -q "differ in more" err'
+check 'the first generation is the run alone' same_numbers chain/seed2-generation1/best.safetensors straight/best.safetensors
+# shellcheck disable=SC2086
+run "$bin/train" $small --steps 20 --log-every 5 --eval-every 10 --attn linear --seed 102 --quiet \
+    --distill chain/seed2-generation1 --run taught text.txt
+check 'a later one is taught by the one before, with a seed of its own' \
+    same_numbers chain/seed2-generation2/best.safetensors taught/best.safetensors
+check 'and so on' grep -q '^distill = chain/seed3-generation2$' chain/seed3-generation3/settings.conf
+run "$bin/compare" --by generation chain
+check 'compare --by generation draws a line' prints '^linear  *[0-9.]*  *[0-9.]*  *[0-9.]*  *[0-9]'
+cksum chain/*/*.safetensors >sums.before
+chain --no-keep-teachers --quiet
+check 'teachers can be removed' eval 'exits 0 && [ "$(echo chain/*/best.safetensors)" = \
+    "chain/seed2-generation3/best.safetensors chain/seed3-generation3/best.safetensors" ]'
+check 'with their logs kept' [ "$(echo chain/*/log.csv | wc -w)" = 6 ]
+chain --quiet
+cksum chain/*/*.safetensors >sums.after
+check 'a chain without its teachers is finished' \
+    eval 'exits 0 && [ "$(grep -c generation3 sums.after)" = 6 ] && [ "$(grep -F -c -f sums.after sums.before)" = 6 ]'
+# shellcheck disable=SC2086
+works '--dry-run of a chain' "$bin/train" $small --steps 20 --generations 2 --dry-run text.txt
+check 'has a row for each generation' [ "$(grep -c '^generation[12] ' out)" = 2 ]
+refused '--keep-teachers needs a chain' 2 '--keep-teachers has no effect here' \
+    "$bin/train" --no-keep-teachers --run none text.txt
+
 # --- --dry-run ---
 
 mkdir plan

@@ -331,6 +331,20 @@ bool folder_discard(const char *path, Error *error)
     return true;
 }
 
+bool folder_forget(const char *path, Error *error)
+{
+    if (!lock_acquire(LOCK_RUN, path, error))
+        return false;
+    DIR *files = opendir(path);
+    for (const struct dirent *entry; files && (entry = readdir(files));)
+        if (text_ends_in(entry->d_name, ".safetensors"))
+            unlinkat(dirfd(files), entry->d_name, 0);
+    if (files)
+        closedir(files);
+    lock_release(LOCK_RUN);
+    return true;
+}
+
 bool folder_create(RunFolder *folder, const RunView *run, Error *error)
 {
     const char *wanted = run->settings->session.run;

@@ -63,6 +63,10 @@ RunStanding folder_standing(const char *path);
  * if nothing else is in it. Fails if another process trains there. */
 bool folder_discard(const char *path, Error *error);
 
+/* Removes the checkpoints of a run; its settings, log and scores stay. Fails if another process
+ * trains there. */
+bool folder_forget(const char *path, Error *error);
+
 /* "ptb" of "../data/ptb.train.txt.gz"; the caller frees. */
 char *folder_stem(const char *corpus);
 

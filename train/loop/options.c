@@ -56,6 +56,8 @@ static const Option train_rows[] = {
      .help = "weight X of the teacher: gradients are those of (1 - X) cross-entropy + X "
              "KL(teacher || model)",
      .also = "distill-alpha kd-alpha kl-weight distillation-weight"},
+    {.name = "generation", OPTION_WHOLE(TRAIN(generation), 1, 1000, "1"), OPTION_FIXED, TUNING,
+     .help = "which generation of a chain this run is; --generations sets it"},
     {.name = "convert", OPTION_STRING("RUN", TRAIN(convert), NULL), OPTION_FIXED,
      .help = "convert this run to another attention kind (--attn); implies --init RUN and "
              "--distill RUN. Text and settings default to RUN's, with --epochs 3, a fifth of its "
@@ -218,6 +220,13 @@ static const Option session_rows[] = {
      .help = "settings from models/NAME.conf or a file; --preset help lists them",
      .also = "config config-file recipe cfg conf",
      .common = true},
+    {.name = "generations", OPTION_WHOLE(SESSION(generations), 1, 1000, "1"), .once = true, TUNING,
+     .help = "chain distillation (born-again networks): train N runs, each taught by the one before "
+             "it (--distill), with seeds 100 apart",
+     .also = "grid born-again self-distillation chain ban"},
+    {.name = "keep-teachers", OPTION_SWITCH(SESSION(keep_teachers), "yes"), .once = true, TUNING,
+     .help = "keep the checkpoints of a generation that has taught the next one; otherwise only its "
+             "settings, log and scores"},
     {.name = "match-params", OPTION_STRING("WHICH", SESSION(match_params), NULL), .once = true,
      .help = "choose --ffn so that the model has as many parameters as one of this attention kind "
              "with the same settings, --ffn too, as this run, or as this number; settings.conf has "
@@ -375,7 +384,10 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
         {"ngram-dropout", settings->model.ngrams > 1, "--ngrams 2 or more"},
         {"init-tokens", train->init != NULL, "--init"},
-        {"distill-share", train->distill || train->soft_targets, "--distill or --soft-targets"},
+        {"distill-share",
+         train->distill || train->soft_targets || settings->session.generations > 1,
+         "--distill, --soft-targets or --generations"},
+        {"keep-teachers", settings->session.generations > 1, "--generations"},
         {"match-epochs", train->convert != NULL, "--convert"},
         {"match-lr", train->convert && train->match_epochs > 0, "--convert and --match-epochs"},
         {"trim", !settings->corpus.trim || !in_words, "--tokens char, byte or bpe"},

@@ -21,7 +21,7 @@ typedef struct TrainOptions {
     char *soft_targets; /* the file of what teachers predict; NULL: none */
     double distill_share, match_lr;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
-    size_t match_epochs;
+    size_t match_epochs, generation;
     size_t batch, accumulate, shards, warmup, seed;
     size_t optimizer, average;
     double weight_decay, embedding_decay, beta1, beta2, momentum, clip;
@@ -49,9 +49,9 @@ typedef struct StopAfter {
 typedef struct SessionOptions {
     char *run, *resume, *preset, *stop_after, *match_params;
     StopAfter stop; /* what stop_after says */
-    size_t threads, max_mem, sample_every, batch_tokens;
+    size_t threads, max_mem, sample_every, batch_tokens, generations;
     double save_minutes;
-    bool recompute, quiet, tensorboard, watch, dry_run;
+    bool recompute, quiet, tensorboard, watch, dry_run, keep_teachers;
 } SessionOptions;
 
 /* What a resumed run had before the command line changed it; see Extension in view.h. */
