@@ -64,6 +64,7 @@ class Block(nn.Module):
     def __init__(self, o):
         super().__init__()
         self.o, dim, bias = o, o.dim, o.preset != "llama"
+        self.drop = nn.Dropout(o.dropout)
         norm = nn.LayerNorm if bias else nn.RMSNorm
         self.norm1, self.norm2 = norm(dim), norm(dim)
         self.qkv = nn.Linear(dim, 3 * dim, bias=bias)
@@ -87,8 +88,8 @@ class Block(nn.Module):
         return q, k, v
 
     def rest(self, x, mixed):
-        x = x + self.output(mixed.transpose(1, 2).flatten(2))
-        return x + self.mlp(self.norm2(x))
+        x = x + self.drop(self.output(mixed.transpose(1, 2).flatten(2)))
+        return x + self.drop(self.mlp(self.norm2(x)))
 
     def forward(self, x):
         q, k, v = self.heads(x)
@@ -112,7 +113,7 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(Block(o) for _ in range(o.layers))
         self.norm = nn.RMSNorm(o.dim) if o.preset == "llama" else nn.LayerNorm(o.dim)
         self.bias = nn.Parameter(torch.zeros(o.vocab)) if o.preset == "default" else None
-        self.dropout = 0.1 if o.preset == "default" else 0
+        self.drop_input, self.drop_output = nn.Dropout(o.input_dropout), nn.Dropout(o.output_dropout)
 
     def embed(self, tokens, first=0):
         x = self.tokens(tokens)
@@ -122,10 +123,10 @@ class Model(nn.Module):
         return F.linear(x, self.tokens.weight, self.bias)
 
     def forward(self, inputs, targets):
-        x = F.dropout(self.embed(inputs), self.dropout)
+        x = self.drop_input(self.embed(inputs))
         for block in self.blocks:
             x = block(x)
-        x = F.dropout(self.norm(x), self.dropout)
+        x = self.drop_output(self.norm(x))
         return F.cross_entropy(self.logits(x).flatten(0, 1), targets.flatten())
 
     def step(self, tokens, cache, position):
@@ -209,10 +210,12 @@ def main():
     parser.add_argument("--precision", choices=["single", "bf16"], default="single")
     parser.add_argument("--compile", action="store_true")
     o = parser.parse_args()
+    o.dropout, o.input_dropout, o.output_dropout = (0, 0.1, 0.1) if o.preset == "default" else (0,) * 3
     if o.threads:
         torch.set_num_threads(o.threads)
     torch.manual_seed(1)
     {"train": time_training, "decode": time_decoding, "attention": time_attention}[o.what](o)
 
 
-main()
+if __name__ == "__main__":
+    main()
