@@ -5,6 +5,7 @@
 #include "src/base/file.h"
 #include "src/base/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,11 @@ const char *runchart_y_name(size_t index)
 /* A place on the x axis, of those that a row or a point of a group knows. */
 static double pick_x(size_t x, double epoch, size_t step, double tokens, double seconds)
 {
-    const double places[] = {epoch, (double)step, tokens, seconds}; /* as runchart_x_name */
+    const double places[] = {[RUNCHART_EPOCH] = epoch,
+                             [RUNCHART_STEP] = (double)step,
+                             [RUNCHART_TOKENS] = tokens,
+                             [RUNCHART_SECONDS] = seconds};
+    assert(x < RUNCHART_TIME_PER_TOKEN); /* which no curve has */
     return places[x];
 }
 
