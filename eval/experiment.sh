@@ -18,6 +18,7 @@ unset CDPATH
 cd -- "$(dirname -- "$0")/.."
 runs=${RUNS:-runs/experiment} precision=${PRECISION:-single}
 results=eval/results.csv report=eval/RESULTS.md
+positions=eval/positions.csv # the losses of the part length by position
 corpus=ptb.txt # of the runs; a part may set another
 stride=32      # of the sequences in which a text is scored; a part may set another
 parts='kinds user length texts recall tracking'
@@ -70,9 +71,26 @@ scores() {
     echo "$(score_of "$1" valid),$(score_of "$1" test)"
 }
 
+# record_positions NAME: writes the validation losses of a run by position to positions.csv.
+record_positions() {
+    bin/eval "$runs/$1" --by-position --json --precision "$precision" "$corpus" 2>/dev/null |
+        grep -o '{"from"[^}]*}' | tr -dc '0-9.,\n' | sed "s|^|$1,|" >"$runs/positions.csv"
+    {
+        echo run,from,to,tokens,loss
+        {
+            sed "1d; \\|^$1,|d" "$positions"
+            cat "$runs/positions.csv"
+        } | sort -s -t , -k 1,1
+    } >"$positions.new"
+    mv "$positions.new" "$positions"
+}
+
 # record NAME: writes the line of a complete run to results.csv.
 record() {
     folder=$runs/$1
+    case $1 in
+    length/*) record_positions "$1" ;;
+    esac
     summary=$(bin/compare --json "$folder")
     line=$1,$(scores "$folder"),$(echo "$summary" | number best_val_accuracy)
     for key in seconds tokens_per_second peak_mb parameters state_bytes; do
@@ -272,7 +290,7 @@ book() {
 }
 
 length_kinds='softmax fox window linear retention mamba2 gated-delta kda window+gated-delta
-    gated-delta+gated-delta+gated-delta+softmax'
+    3xgated-delta+softmax'
 
 # Bits per byte by context length, with equal tokens in a step and in all. A pilot of half the
 # training at a context of 512 chooses the rate of each kind. Ten kinds, 41 runs of six minutes and
@@ -531,6 +549,24 @@ by_context() {
             } }' eval/speeds.csv "$runs/length.csv"
 }
 
+# A line for each kind: its mean loss at a context of 2048 in spans of positions.
+by_position() {
+    awk -F , '
+        $1 ~ /^length\/.*-2048-1$/ {
+            name = $1; gsub(/^length\/|-2048-1$/, "", name)
+            if (!(name in kinds)) { kinds[name]; order[++count] = name }
+            span = $3 <= 16 ? 1 : $3 <= 64 ? 2 : $3 <= 256 ? 3 : $3 <= 1024 ? 4 : 5
+            sum[name, span] += $4 * $5; tokens[name, span] += $4
+        }
+        END {
+            for (i = 1; i <= count; i++) {
+                line = "| `" order[i] "`"
+                for (span = 1; span <= 5; span++)
+                    line = line sprintf(" | %.3f", sum[order[i], span] / tokens[order[i], span])
+                print line " |"
+            } }' "$positions"
+}
+
 draw_length() {
     rows_of length | with_speeds | bare length >"$runs/length.csv"
     bin/compare "$runs/length.csv" --by context --x time-per-token --y bits-per-byte \
@@ -542,6 +578,9 @@ draw_length() {
         printf '\n| training time per token (microseconds), memory, decoding at the end | 128 | 512 | 2048 | 8192 |\n'
         echo '|---|---:|---:|---:|---:|'
         by_context cost
+        printf '\n| validation loss, nats per token, at the positions | 1-16 | 17-64 | 65-256 | 257-1024 | 1025-2048 |\n'
+        echo '|---|---:|---:|---:|---:|---:|'
+        by_position
     } >"$part"
     publish length $report
 }

@@ -30,8 +30,8 @@ static const Option rows[] = {
     {.name = "attn", .argument = "KIND", .type = OPTION_CHOICES,
      .offset = FIELD(attention), .fallback = "softmax", .choice = attention_name,
      OPTION_FIXED,
-     .help = "attention kind; several joined by + take the layers in turn; --attn help "
-             "lists them",
+     .help = "attention kind; several joined by + take the layers in turn, and 3xKIND stands "
+             "for KIND+KIND+KIND; --attn help lists them",
      .also = "attention attention-kind attn-type",
      .common = true},
     {.name = "layers", OPTION_WHOLE(FIELD(layers), 1, 256, "4"), OPTION_FIXED,

@@ -182,8 +182,8 @@ static void print_kinds(const CommandLine *line, const Options *options)
             printf("\n%s\n\n", attention_group(i));
         print_kind(kind, parts_of(kind, line), options);
     }
-    printf("\nKinds joined by + take the layers in turn (window+softmax). Kinds with commas "
-           "between\n(softmax,linear) are trained one after the other and then compared.\n");
+    printf("\nKinds joined by + take the layers in turn (window+softmax, 3xkda+softmax). "
+           "Kinds with commas\nbetween (softmax,linear) are trained one after the other and then compared.\n");
 }
 
 static void print_presets(void)

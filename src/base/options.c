@@ -141,6 +141,19 @@ static bool set_choice(const Option *option, size_t *chosen, const char *value,
     return false;
 }
 
+/* The number of 3xNAME, of which *word becomes NAME; 1 of a NAME alone. */
+static size_t repeats_of(char **word)
+{
+    char *end = *word;
+    size_t count = 1;
+    const size_t digits = strspn(*word, "0123456789");
+    if (digits > 0 && (*word)[digits] == 'x') {
+        count = (size_t)strtoul(*word, &end, 10);
+        *word = end + 1;
+    }
+    return count;
+}
+
 static bool set_choices(const Option *option, Choices *chosen, const char *value,
                         const char *where, Error *error)
 {
@@ -148,11 +161,14 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
     bool good = true;
     chosen->count = 0;
     for (char *word; good && (word = strsep(&rest, "+"));) {
-        if (chosen->count == CHOICES_MOST)
-            good = error_set(error, "%s: at most %d names can be joined by +", where,
+        size_t index;
+        const size_t repeats = repeats_of(&word);
+        good = set_choice(option, &index, word, where, error);
+        if (good && (repeats == 0 || repeats > CHOICES_MOST - chosen->count))
+            good = error_set(error, "%s: from 1 to %d names can be joined by +", where,
                              CHOICES_MOST);
-        else
-            good = set_choice(option, &chosen->index[chosen->count++], word, where, error);
+        for (size_t i = 0; i < repeats && good; i++)
+            chosen->index[chosen->count++] = index;
     }
     free(copy);
     return good;

@@ -70,6 +70,23 @@ bool options_read_known(const Options *options, const char *text, const char *wh
     return options_read_lines(text, where, set_option, &reading, error);
 }
 
+/* Names joined by +; one that stands three times or more in a row is written as 3xNAME. The
+ * caller's. */
+static char *choices_text(const Option *option, const Choices *chosen)
+{
+    char *text = memory_copy_text("");
+    for (size_t i = 0, same; i < chosen->count; i += same) {
+        for (same = 1; i + same < chosen->count && chosen->index[i + same] == chosen->index[i];)
+            same++;
+        same = same < 3 ? 1 : same;
+        text_append(&text, "%s", i ? "+" : "");
+        if (same > 1)
+            text_append(&text, "%zux", same);
+        text_append(&text, "%s", option->choice(chosen->index[i]));
+    }
+    return text;
+}
+
 char *option_value(const Options *options, const Option *option)
 {
     const void *source = option_field(options, option);
@@ -97,13 +114,8 @@ char *option_value(const Options *options, const Option *option)
         return memory_copy_text(*(const bool *)source ? "yes" : "no");
     case OPTION_CHOICE:
         return memory_copy_text(option->choice(*(const size_t *)source));
-    case OPTION_CHOICES: {
-        const Choices *chosen = source;
-        char *text = memory_copy_text("");
-        for (size_t i = 0; i < chosen->count; i++)
-            text_append(&text, "%s%s", i ? "+" : "", option->choice(chosen->index[i]));
-        return text;
-    }
+    case OPTION_CHOICES:
+        return choices_text(option, source);
     case OPTION_ACTION:
         break;
     }

@@ -64,6 +64,14 @@ check 'it describes the layer with the common parts' \
 works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \
     --attn window+gated-delta --window 4 --steps 3 --run hybrid text.txt
 works 'a model of mixed kinds generates text' "$bin/sample" --length 40 hybrid
+works 'train repeats a kind over the layers' "$bin/train" $small --layers 4 --pos auto \
+    --attn kda+kda+kda+softmax --steps 3 --run repeated text.txt
+check 'settings name it once' grep -q '^attn = 3xkda+softmax$' repeated/settings.conf
+works 'train resumes a run with a repeated kind' "$bin/train" --resume repeated --steps 4
+for attn in 0xkda 17xkda 15xkda+2xgated; do
+    refused "train refuses --attn $attn" 2 'from 1 to 16 names can be joined by +' \
+        "$bin/train" --attn $attn toy
+done
 # A block as in Llama.
 llama='--rms-norm --no-bias --norm-eps 1e-6 --act swiglu --pos rotary --rope-base 500000'
 # shellcheck disable=SC2086
