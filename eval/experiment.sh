@@ -635,10 +635,36 @@ draw_tracking() {
     publish tracking $report
 }
 
+# perplexities PATTERN SEEDS: a line for the rows of this pattern, by their validation loss: for each
+# row, or the means of what SEEDS, another pattern at the end of names, leaves of them.
+perplexities() {
+    echo '| run | seeds | parameters | validation ppl | test ppl | test bits per byte | minutes |'
+    echo '|---|---:|---:|---:|---:|---:|---:|'
+    awk -F , -v pattern="$1" -v seeds="$2" '
+        $1 ~ pattern {
+            name = $1
+            if (seeds != "") sub(seeds, "", name)
+            if (!n[name]++) { parameters[name] = $12; minutes[name] = $9 / 60 }
+            valid[name] += $2; test[name] += $5; bits[name] += $5 * $6 / ($7 * log(2))
+        }
+        END {
+            for (name in n)
+                printf "| `%s` | %d | %d | %.2f | %.2f | %.4f | %.0f |\n", name, n[name], parameters[name],
+                    exp(valid[name] / n[name]), exp(test[name] / n[name]), bits[name] / n[name], minutes[name]
+        }' "$results" | sort -t '|' -k 5 -g
+}
+
+draw_quality() {
+    perplexities '^(tiny|small)/|^(best|night|char)$' '-[0-9]$' >"$part"
+    publish recipes eval/quality.md
+    perplexities '^(ablation|tiny-before|small-[a-z0-9]*)/|^char-' '' >"$part"
+    publish trials eval/quality.md
+}
+
 draw() {
     mkdir -p "$runs"
     part=$runs/part.md
-    for drawn in $parts; do
+    for drawn in $parts quality; do
         "draw_$drawn"
     done
 }
