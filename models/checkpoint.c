@@ -9,7 +9,6 @@
 #define MOMENT_M "opt.m."
 #define MOMENT_V "opt.v."
 #define AVERAGE  "avg."
-#define CARRIED  "carried"
 #define WORDS    "vocab"
 
 Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpus)
@@ -97,7 +96,11 @@ bool checkpoint_save(const char *path, const CheckpointContent *content, Error *
     add_tensors(&records, &names, &model->table, AVERAGE, content->average);
     add_array(&records, WORDS, TENSOR_U8, size, words);
     if (content->carried)
-        add_array(&records, CARRIED, TENSOR_REAL, content->carried_reals, content->carried);
+        add_array(&records, CARRIED_ARRAY, TENSOR_REAL, content->carried_reals,
+                  content->carried);
+    if (content->subwords)
+        add_array(&records, SUBWORDS_ARRAY, TENSOR_REAL, content->subwords_reals,
+                  content->subwords);
     const Options options = checkpoint_options(&model->config, content->corpus);
     char *settings = options_write_text(&options);
     char *start = text_format("%d", (int)content->vocabulary->start);
@@ -189,7 +192,8 @@ static bool check_tensors(Checkpoint *c, Error *error)
     size_t moments = 0, averages = 0;
     for (size_t i = 0; i < c->file.header.tensor_count; i++) {
         const char *name = c->file.header.tensors[i].name;
-        if (strcmp(name, WORDS) == 0 || (c->config.carry_state && strcmp(name, CARRIED) == 0))
+        if (strcmp(name, WORDS) == 0 || strcmp(name, SUBWORDS_ARRAY) == 0 ||
+            (c->config.carry_state && strcmp(name, CARRIED_ARRAY) == 0))
             continue;
         if (!is_known(c, name))
             return error_set(error, "%s: unexpected tensor %s", c->file.path,
@@ -288,10 +292,10 @@ bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real 
            load_tensors(checkpoint, AVERAGE, average, error);
 }
 
-bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
-                             Error *error)
+bool checkpoint_load_array(const Checkpoint *checkpoint, const char *name, real *array,
+                           size_t reals, Error *error)
 {
-    return safetensors_load(&checkpoint->file, CARRIED, TENSOR_REAL, 1, &reals, carried, error);
+    return safetensors_load(&checkpoint->file, name, TENSOR_REAL, 1, &reals, array, error);
 }
 
 const char *checkpoint_extra(const Checkpoint *checkpoint, const char *key)

@@ -1,7 +1,8 @@
 /* Checkpoints: safetensors files with the weights under GPT-2's names, the vocabulary as a
  * byte tensor "vocab", and the settings as text in the metadata. Checkpoints for resuming also
  * hold the optimizer state (first and second moments) as "opt.m.NAME" and "opt.v.NAME" and, if
- * used, the weight average as "avg.NAME" and the carried recurrent state as "carried". */
+ * used, the weight average as "avg.NAME", the carried recurrent state as "carried" and what
+ * embeddings share in training as "subwords". */
 #ifndef LINNET_CHECKPOINT_H
 #define LINNET_CHECKPOINT_H
 
@@ -16,8 +17,8 @@ typedef struct CheckpointContent {
     const CorpusOptions *corpus;
     const real *m, *v;   /* (model->table.total) moments; NULL: weights only */
     const real *average; /* (model->table.total) running weight average; NULL: none */
-    const real *carried; /* (carried_reals) recurrent state; NULL: none */
-    size_t carried_reals;
+    const real *carried, *subwords; /* (carried_reals), (subwords_reals); NULL: none */
+    size_t carried_reals, subwords_reals;
     const MetadataPair *extra; /* (extra_count) metadata of the caller */
     size_t extra_count;
 } CheckpointContent;
@@ -44,9 +45,11 @@ Options checkpoint_options(const ModelConfig *config, const CorpusOptions *corpu
 bool checkpoint_load(const Checkpoint *checkpoint, real *weights, real *m, real *v,
                      real *average, Error *error);
 
-/* Loads the carried state (reals); fails if it is missing or of another size. */
-bool checkpoint_load_carried(const Checkpoint *checkpoint, real *carried, size_t reals,
-                             Error *error);
+/* Loads one of these arrays (reals); fails if it is missing or of another size. */
+#define CARRIED_ARRAY  "carried"
+#define SUBWORDS_ARRAY "subwords"
+bool checkpoint_load_array(const Checkpoint *checkpoint, const char *name, real *array,
+                           size_t reals, Error *error);
 
 /* The checkpoints of a run directory: the one with the lowest validation loss, the newest, and
  * the one before that. */

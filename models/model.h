@@ -77,6 +77,7 @@ typedef struct ParamRow {
     size_t part_columns;    /* of each but the last, which has the rest */
     size_t layer;           /* of a tensor of a layer */
     bool is_random_feature; /* drawn by its kind, never trained */
+    bool is_composed;       /* by the trainer, of parts that it trains (--subwords) */
     /* Initialises the numbers of a head in place of the normal distribution; NULL: no. */
     void (*start_head)(real *values, const AttentionHead *head, RandomKey key);
     const double *powers; /* of a token shift (LayerParts) */
@@ -92,7 +93,7 @@ typedef struct ParamTable {
 
 static inline bool param_is_frozen(const ParamTable *table, size_t i)
 {
-    return table->frozen && table->frozen[i];
+    return table->rows[i].is_composed || (table->frozen && table->frozen[i]);
 }
 
 void param_table_make(ParamTable *table, const ModelConfig *config);

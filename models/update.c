@@ -169,13 +169,17 @@ static void adamw_others(const UpdateJob *job, uint64_t t)
     }
 }
 
+double update_scale(const Update *update, double norm, size_t tokens)
+{
+    double scale = 1 / (double)tokens;
+    return update->clip > 0 && norm > update->clip ? scale * (update->clip / norm) : scale;
+}
+
 void update_apply(Model *model, real *m, real *v, const real *gradient, const Update *update,
-                  UpdateSlice slice, uint64_t t, double norm, size_t tokens, real *scratch)
+                  UpdateSlice slice, uint64_t t, double scale, real *scratch)
 {
     phase_enter(PHASE_OPTIMIZER);
-    UpdateJob job = {model, m, v, gradient, update, slice, 1 / (double)tokens, scratch};
-    if (update->clip > 0 && norm > update->clip)
-        job.scale *= update->clip / norm;
+    UpdateJob job = {model, m, v, gradient, update, slice, scale, scratch};
     size_t matrices = 0;
     for (MuonMatrix matrix; nth_muon_matrix(&job, matrices, &matrix);)
         matrices++;

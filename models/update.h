@@ -45,11 +45,14 @@ double update_flop(const Model *model, size_t optimizer);
 /* Scratch reals of an update, for the current number of threads. */
 size_t update_scratch_reals(const Model *model, size_t optimizer);
 
-/* Step t (from 1) of a slice. Divides the gradient by `tokens` and clips it by `norm`, the
- * gradient norm from above. */
+/* The factor of the gradient: divides it by `tokens` and clips it by `norm`, the gradient norm
+ * from above. */
+double update_scale(const Update *update, double norm, size_t tokens);
+
+/* Step t (from 1) of a slice. */
 void update_apply(Model *model, real *m, real *v, /* (table.total) */
                   const real *gradient,           /* (table.total) */
-                  const Update *update, UpdateSlice slice, uint64_t t, double norm,
-                  size_t tokens, real *scratch); /* (update_scratch_reals) */
+                  const Update *update, UpdateSlice slice, uint64_t t, double scale,
+                  real *scratch); /* (update_scratch_reals) */
 
 #endif

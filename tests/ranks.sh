@@ -73,7 +73,7 @@ options='--batch 8 --shards 4 --steps 60'
 }
 # Shards of unequal size, not a power of two, with every feature that has a state.
 options='--batch 7 --shards 5 --accumulate 2 --steps 40 --average ema --optimizer muon
-    --attn delta+window --carry-state --clip 0.3 --word-dropout 0.1'
+    --attn delta+window --carry-state --clip 0.3 --word-dropout 0.1 --subwords'
 # shellcheck disable=SC2086
 {
     train "$plain" odd $options

@@ -69,7 +69,8 @@ static void train(Rig *rig, real *m, real *v, uint64_t first, uint64_t last)
         rig_gradients(rig);
         double norm = gradient_norm(&rig->model, rig->gradient_base, ROWS);
         update_apply(&rig->model, m, v, rig->gradient_base, &update,
-                     (UpdateSlice){0, rig->model.table.total}, t, norm, ROWS, NULL);
+                     (UpdateSlice){0, rig->model.table.total}, t,
+                     update_scale(&update, norm, ROWS), NULL);
     }
 }
 

@@ -173,7 +173,7 @@ static void check_clip(double factor, double clip, double expected)
     double norm = gradient_norm(model, c.gradient, TOKENS);
     ck_assert_double_eq_tol(norm, factor, 1e-6 * (factor + 1e-9));
     update_apply(model, c.m, c.v, c.gradient, &update, (UpdateSlice){0, model->table.total}, 1,
-                 norm, TOKENS, NULL);
+                 update_scale(&update, norm, TOKENS), NULL);
     ck_assert_double_eq_tol((double)c.m[0], 0.1 * 0.6 * expected, 1e-6 * (expected + 1e-9));
     ck_assert_double_eq_tol((double)c.m[1], 0.1 * 0.8 * expected, 1e-6 * (expected + 1e-9));
     for (size_t i = 0; i < model->table.total; i++)
@@ -217,7 +217,8 @@ static void step_in_slices(Clipped *c, const Update *update, size_t count)
         real *before = memory_new(model->table.total, sizeof *before, "a test");
         memcpy(before, model->base, model->table.total * sizeof *before);
         update_apply(model, c->m, c->v, c->gradient, update,
-                     (UpdateSlice){bounds[i], bounds[i + 1]}, 1, norm, 25, scratch);
+                     (UpdateSlice){bounds[i], bounds[i + 1]}, 1, update_scale(update, norm, 25),
+                     scratch);
         for (size_t at = 0; at < model->table.total;
              at++) /* changes nothing outside the slice */
             ck_assert((at >= bounds[i] && at < bounds[i + 1]) || before[at] == model->base[at]);

@@ -277,6 +277,7 @@ TEST(a_resumed_run_is_bit_identical)
         check_resuming(kind, everything, 9, 3, 0);
         check_resuming(kind, turns[turn].more, turns[turn].first, turns[turn].second, 0);
     }
+    check_resuming(0, "subwords = yes\nepochs = 3\ncycles = 3\n", 15, 3, 0);
 }
 
 TEST(a_resumed_run_restores_its_carried_state)

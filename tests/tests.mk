@@ -5,7 +5,7 @@
 
 TESTS    = $(wildcard tests/*.c)
 # With double reals, only what needs the precision: gradients and formulas.
-PRECISE  = adopt attention attention_gradients carry decay golden learning mixer_layers model numbers tricks
+PRECISE  = adopt attention attention_gradients carry decay golden learning mixer_layers model numbers subwords tricks
 HELPERS  = $(filter-out tests/test_%,$(TESTS))
 tests_float  = $(filter-out %_gradients.c,$(TESTS))
 tests_double = $(HELPERS) $(PRECISE:%=tests/test_%.c)

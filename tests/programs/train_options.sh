@@ -59,6 +59,18 @@ works 'train --attn help mamba2 --parts common works' "$bin/train" --attn help m
 check 'it describes the layer with the common parts' \
     eval "prints 'with --parts common' && prints 'RMSNorm of each head' && ! prints 'as wide as'"
 
+# --- embeddings that share n-grams ---
+
+works 'train --subwords works' "$bin/train" $small --subwords --steps 4 --run subwords text.txt
+check 'the checkpoint to resume has what embeddings share' grep -q '"subwords"' subwords/last.safetensors
+check 'the best one has not' eval '! grep -q "\"subwords\"" subwords/best.safetensors'
+works 'its model generates text' "$bin/sample" --length 20 subwords
+works 'a run with --subwords resumes' "$bin/train" --resume subwords --steps 6
+works 'a run starts from one with --subwords' "$bin/train" --init subwords --subwords --steps 3 \
+    --run from-subwords text.txt
+refused 'train refuses --subwords where tokens share nothing' 2 'no two tokens' \
+    "$bin/train" $small --tokens byte --subwords --run none text.txt
+
 # --- several kinds, several values ---
 
 works 'train mixes kinds over the layers' "$bin/train" $small --layers 2 --pos auto \

@@ -129,6 +129,11 @@ static const Option train_rows[] = {
      OPTION_FIXED, OPTIMIZER,
      .help = "weight decay of the embeddings and of the output matrix, as a fraction of "
              "--weight-decay; those of n-grams have all of it"},
+    {.name = "subwords", OPTION_SWITCH(TRAIN(subwords), "no"), OPTION_FIXED, OPTIMIZER,
+     .help = "in training, embeddings of tokens share vectors of the character n-grams in their "
+             "text (fastText), so that rare words learn from words spelled alike; the trained "
+             "model is as large as without",
+     .also = "subword-embeddings char-ngrams fasttext character-ngrams"},
     {.name = "optimizer", OPTION_ONE_OF("KIND", TRAIN(optimizer), optimizer_name, "muon"),
      OPTION_FIXED, OPTIMIZER,
      .help = "optimizer; muon updates the blocks' matrices and leaves embeddings, norms "

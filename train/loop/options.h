@@ -28,6 +28,7 @@ typedef struct TrainOptions {
     double average_from, average_decay;
     size_t eval_every, eval_tokens, save_every, log_every, patience;
     size_t on_nan, nan_limit, precision;
+    bool subwords;
 } TrainOptions;
 
 /* Weight averaging: an average of the weights often predicts better than the last weights. */

@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- what validations read --- */
 
@@ -182,6 +183,17 @@ static bool match_parameters(Trainer *t, Error *error)
     return true;
 }
 
+static bool plan_subwords(Trainer *t, Error *error)
+{
+    ParamTable *table = &t->model.table;
+    for (size_t i = 0; i < table->count; i++)
+        table->rows[i].is_composed = strcmp(table->rows[i].name, "wte.weight") == 0;
+    return subwords_find(&t->subwords, &t->corpus.vocabulary, t->model.config.dim) ||
+           error_usage(error,
+                       "--subwords: no two tokens of this vocabulary have 3 characters in "
+                       "common; omit it, or use --tokens word, wordpunct or bpe");
+}
+
 static void plan_batches(Trainer *t)
 {
     const TrainOptions *train = &t->settings.train;
@@ -212,6 +224,8 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
     pass_make(&t->pass, &t->model, team_tiles(train->batch, train->shards),
               t->settings.model.context,
               t->settings.session.recompute ? PASS_RECOMPUTE : PASS_TRAIN);
+    if (train->subwords && !plan_subwords(t, error))
+        return false;
     if (train->distill && !trainer_open_teacher(t, error))
         return false;
     if (train->soft_targets && !trainer_open_soft_targets(t, error))
@@ -238,6 +252,8 @@ bool trainer_start(Trainer *t, Error *error)
                              t->corpus.train.count);
     bool good = !t->init || adopt_weights(&t->model, t->init, t->init_ids, error);
     t->init = NULL;
+    if (t->settings.train.subwords)
+        subwords_start(&t->subwords, t->model.params.wte);
     return good && trainer_check_read(t, error); /* the bias was counted in the text */
 }
 
@@ -310,6 +326,7 @@ void trainer_free(Trainer *t)
     options_free_texts(&options);
     batches_free(&t->batches);
     shards_free(&t->shards);
+    subwords_free(&t->subwords);
     free(t->pieces);
     pass_free(&t->pass);
     pass_free(&t->teacher_pass);

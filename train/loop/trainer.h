@@ -7,6 +7,7 @@
 #include "models/score.h"
 #include "models/checkpoint.h"
 #include "src/ranks/shards.h"
+#include "train/loop/subwords.h"
 #include "train/loop/view.h"
 
 /* What a shard adds up over the batches of a step. */
@@ -32,6 +33,7 @@ typedef struct Trainer {
     ShardSum *shard_sums; /* [shards] */
     real *average;        /* of the weights; NULL: none */
     Params gradients;
+    Subwords subwords;            /* with --subwords */
     int32_t *inputs, *targets;    /* (rows of the pass) of a shard's part of a batch */
     real *carried, *carried_next; /* (shards, states of the pass), with --carry-state */
     Progress progress;

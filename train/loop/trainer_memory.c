@@ -96,6 +96,8 @@ static void lay_out(Trainer *t)
         &t->arena, update_scratch_reals(&t->model, t->settings.train.optimizer));
     if (trainer_averages(&t->settings.train))
         t->average = arena_reals(&t->arena, total);
+    if (t->settings.train.subwords)
+        subwords_layout(&t->subwords, &t->arena);
     pass_layout(&t->pass, &t->arena);
     if (t->teacher_pass.model)
         pass_layout(&t->teacher_pass, &t->arena);
@@ -126,6 +128,8 @@ static bool check_checkpoint(const Trainer *t, Error *error)
     size_t reals = tensors * t->model.table.total;
     if (t->pass.carries)
         reals += t->shards.count * t->pass.states_reals;
+    if (t->settings.train.subwords)
+        reals += subwords_state_reals(&t->subwords);
     if (reals <= SAFETENSORS_MOST_DATA / sizeof(real))
         return true;
     return error_set(

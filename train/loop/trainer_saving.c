@@ -95,6 +95,8 @@ bool trainer_save(const Trainer *t, const char *path, bool with_moments, Error *
                                  .average = with_moments ? average : NULL,
                                  .carried = with_moments && t->pass.carries ? t->carried : NULL,
                                  .carried_reals = t->shards.count * t->pass.states_reals,
+                                 .subwords = with_moments ? t->subwords.state : NULL,
+                                 .subwords_reals = subwords_state_reals(&t->subwords),
                                  .extra = extra,
                                  .extra_count = count};
     bool good = checkpoint_save(path, &content, error);
@@ -266,8 +268,11 @@ bool trainer_load(Trainer *t, const Checkpoint *checkpoint, Error *error)
     bool good = checkpoint_load(checkpoint, t->model.base, t->m, t->v,
                                 t->progress.averaged > 0 ? t->average : NULL, error) &&
                 (!t->pass.carries ||
-                 checkpoint_load_carried(checkpoint, t->carried,
-                                         t->shards.count * t->pass.states_reals, error));
+                 checkpoint_load_array(checkpoint, CARRIED_ARRAY, t->carried,
+                                       t->shards.count * t->pass.states_reals, error)) &&
+                (!t->settings.train.subwords ||
+                 checkpoint_load_array(checkpoint, SUBWORDS_ARRAY, t->subwords.state,
+                                       subwords_state_reals(&t->subwords), error));
     if (good && t->extension.planned)
         extend(t);
     return good;

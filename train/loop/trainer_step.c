@@ -123,7 +123,23 @@ static UpdateSlice rank_slice(const Trainer *t)
     return (UpdateSlice){t->shards.bounds[ranks_index()], t->shards.bounds[ranks_index() + 1]};
 }
 
-/* Sums the gradient of the whole batch in this rank's slice; returns its norm. */
+/* Whether the next step changes the embeddings, and they share n-grams. */
+static bool steps_subwords(const Trainer *t)
+{
+    return t->settings.train.subwords && !trainer_matches(t);
+}
+
+static double subwords_norm(Trainer *t, size_t tokens)
+{
+    Params gradients = t->gradients;
+    params_bind(&gradients, &t->model.config, t->gradient_base);
+    phase_enter(PHASE_OPTIMIZER);
+    const double sum = subwords_gradients(&t->subwords, gradients.wte);
+    phase_enter(PHASE_REST);
+    return sqrt(sum) / (double)tokens;
+}
+
+/* Sums the gradient of the whole batch in this rank's slice; returns the norm of all. */
 static double sum_gradients(Trainer *t, size_t tokens)
 {
     phase_enter(PHASE_EXCHANGE);
@@ -132,8 +148,11 @@ static double sum_gradients(Trainer *t, size_t tokens)
                        t->square_sums);
     phase_enter(PHASE_EXCHANGE);
     ranks_collect(t->square_sums, sizeof *t->square_sums, t->pieces);
+    if (steps_subwords(t)) /* every rank steps them all */
+        ranks_collect(t->gradient_base, sizeof *t->gradient_base, t->shards.bounds);
     phase_enter(PHASE_REST);
-    return update_gradient_norm(t->square_sums, t->pieces[ranks_count()], tokens);
+    const double norm = update_gradient_norm(t->square_sums, t->pieces[ranks_count()], tokens);
+    return steps_subwords(t) ? hypot(norm, subwords_norm(t, tokens)) : norm;
 }
 
 /* --- the update --- */
@@ -158,12 +177,18 @@ static void apply_gradients(Trainer *t, const Step *step)
                      .weight_decay = train->weight_decay,
                      .embedding_decay = train->weight_decay * train->embedding_decay,
                      .clip = train->clip};
-    size_t before = stage_start(t) + t->progress.skipped_in_stage;
-    update_apply(&t->model, t->m, t->v, t->gradient_base, &update, rank_slice(t),
-                 t->progress.step + 1 - before, step->gradient_norm, step->tokens,
+    const size_t before = stage_start(t) + t->progress.skipped_in_stage;
+    const uint64_t number = t->progress.step + 1 - before;
+    const double scale = update_scale(&update, step->gradient_norm, step->tokens);
+    update_apply(&t->model, t->m, t->v, t->gradient_base, &update, rank_slice(t), number, scale,
                  t->update_scratch);
     phase_enter(PHASE_EXCHANGE);
     ranks_collect(t->model.base, sizeof *t->model.base, t->shards.bounds);
+    if (steps_subwords(t)) {
+        phase_enter(PHASE_OPTIMIZER);
+        subwords_step(&t->subwords, t->model.params.wte, update.adam, number,
+                      update.learning_rate, update.embedding_decay, scale);
+    }
     phase_enter(PHASE_REST);
 }
 
@@ -231,7 +256,7 @@ static char *first_nonfinite_gradient(const Trainer *t)
     const ParamTable *table = &t->model.table;
     for (size_t i = table->count; i-- > 0;) {
         const ParamRow *row = &table->rows[i];
-        if (!param_is_frozen(table, i) &&
+        if (!(table->frozen && table->frozen[i]) &&
             !finite_reals(t->gradient_base + row->offset, row->count))
             return text_format("the gradient of %s", row->name);
     }
@@ -288,6 +313,8 @@ static void enter_stage(Trainer *t)
         return;
     vector_zero(t->m, t->model.table.total);
     vector_zero(t->v, t->model.table.total);
+    if (t->settings.train.subwords)
+        subwords_restart(&t->subwords);
     progress->skipped_in_stage = 0;
     if (progress->step == t->match_steps) {
         progress->log = progress->round = (LossSum){0};
