@@ -157,6 +157,14 @@ void subwords_free(Subwords *subwords)
     *subwords = (Subwords){0};
 }
 
+size_t subwords_lists_bytes(const Subwords *subwords)
+{
+    const size_t tokens = subwords->tokens;
+    return subwords->ngrams == 0 ? 0
+                                 : (tokens + subwords->ngrams) * sizeof(size_t) +
+                                       2 * subwords->of_tokens.first[tokens] * sizeof(uint32_t);
+}
+
 /* --- memory --- */
 
 static size_t weights(const Subwords *subwords)

@@ -38,6 +38,9 @@ typedef struct Subwords {
 bool subwords_find(Subwords *subwords, const Vocabulary *vocabulary, size_t width);
 void subwords_free(Subwords *subwords);
 
+/* The memory that these lists take. */
+size_t subwords_lists_bytes(const Subwords *subwords);
+
 /* Allocates state and gradient in an arena: called once to measure, once with its memory. */
 void subwords_layout(Subwords *subwords, Arena *arena);
 size_t subwords_state_reals(const Subwords *subwords);

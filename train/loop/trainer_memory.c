@@ -114,10 +114,12 @@ static void lay_out(Trainer *t)
     }
 }
 
-/* What is allocated already: the text, the order of its windows, the teacher's weights. */
+/* What is allocated already: the text, the order of its windows, the n-grams of tokens, the
+ * teacher's weights. */
 static size_t allocated_memory(const Trainer *t)
 {
     return corpus_memory(&t->corpus) + t->batches.windows * sizeof *t->batches.order +
+           subwords_lists_bytes(&t->subwords) +
            t->teacher.model.table.total * sizeof *t->teacher.model.base;
 }
 
