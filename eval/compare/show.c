@@ -241,10 +241,7 @@ static void warn_of(const RunGroup *group, char *words)
 static void note_losses(const RunGroup *one)
 {
     const RunData *run = one->runs[0];
-    const bool unknown = isnan(run->best_val_loss);
-    if (unknown && arrlenu(run->rows) == 0)
-        warn_of(one, text_format("its log is empty: no step has been logged yet"));
-    else if (unknown && run->validations == 0)
+    if (isnan(run->best_val_loss) && isnan(run->best_accuracy) && run->validations == 0)
         warn_of(one, text_format("no validation loss yet"));
     double loss;
     const char *diverged = rundata_divergence(run, &loss);
