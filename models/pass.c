@@ -168,11 +168,6 @@ static void write_logits(Pass *pass, real *logits, const real *u, size_t rows)
     phase_enter(PHASE_REST);
 }
 
-void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows)
-{
-    write_logits(pass, logits, pass->scored.u + first * pass->model->config.dim, rows);
-}
-
 double pass_head_gradients(Pass *pass, Params *dparams, const int32_t *targets,
                            const RandomKey *key, const HeadTeacher *teacher)
 {

@@ -17,9 +17,6 @@ double pass_loss(Pass *pass, const int32_t *inputs, const int32_t *targets); /* 
 /* The same loss with logits divided by a temperature; after pass_loss with PASS_EVALUATE. */
 double pass_loss_at(Pass *pass, double temperature);
 
-/* The logits, (rows, V), of some of the scored rows; after pass_loss. */
-void pass_scored_logits(Pass *pass, real *logits, size_t first, size_t rows);
-
 /* Training: runs the model forward, with dropout by the key, which is specific to the step, and
  * backward, and adds to all gradients. Returns the loss as pass_loss does, but with all rows. A
  * teacher may be NULL (head.h). */

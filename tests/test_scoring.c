@@ -1,21 +1,16 @@
 /* Temperature, neural cache, dynamic evaluation and averages of models, each against a slow and
  * simple implementation, and the rows that they all use. */
 #include "eval/score/breakdown.h"
-#include "eval/score/soften.h"
 #include "eval/score/ways.h"
 #include "models/generator.h"
 #include "src/layers/head.h"
 #include "src/math/random.h"
 #include "tests/support.h"
-#include "src/base/file.h"
-#include "tests/scratch.h"
 #include "tests/tests.h"
 #include "tests/vocabularies.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { WINDOW = 7, TEXT = 60, WORDS = 11, WIDTH = 8, PRIME = 3 };
 
@@ -47,7 +42,7 @@ static void set_text(void)
     }
 }
 
-SUITE("scoring", .folder = true, .set_up = set_text);
+SUITE("scoring", .set_up = set_text);
 
 typedef struct Rig {
     SmallModel small;
@@ -555,7 +550,7 @@ TEST(the_best_dynamic_evaluation_is_found)
 
 /* --- averages of models --- */
 
-enum { MODELS = 3, REPEATS = 10000 };
+enum { MODELS = 3 };
 
 /* Adds a model's probability of each token, from its logits. */
 typedef struct SlowAverage {
@@ -577,70 +572,8 @@ static void add_slowly(void *context, Pass *pass)
     }
 }
 
-/* The probability of a token of the text in its record. */
-static double stored_probability(const uint16_t *record, size_t token)
-{
-    for (size_t k = 0; k < WORDS; k++)
-        if (record[k] == (size_t)ids[token])
-            return record[WORDS + k] / (double)SOFT_UNIT;
-    return -1;
-}
-
-/* Replaces the first bytes of the records by those at a place in `bytes`. */
-static void overwrite(const char *path, const char *bytes, size_t at, size_t size)
-{
-    int fd = open(path, O_WRONLY);
-    ck_assert(pwrite(fd, bytes + at, size, sizeof(SoftHeader)) == (ssize_t)size);
-    close(fd);
-}
-
-/* Stored in a file, and read again; a file that is damaged or of another text is refused. */
-static void check_file(Softener *softener, const char *path, const double *probabilities)
-{
-    Error error;
-    SoftTargets soft;
-    CorpusSplit other = text;
-    other.crc++;
-    ck_assert(softener_write(softener, &error));
-    ck_assert(soft_targets_open(&soft, path, &text, WORDS, &error));
-    ck_assert_uint_eq(soft.listed, WORDS);
-    for (size_t i = 0; i < TEXT; i++) /* each model rounds down */
-        ck_assert_double_eq_tol(stored_probability(soft_targets_at(&soft, i), i),
-                                probabilities[i] / MODELS,
-                                (double)MODELS / SOFT_UNIT + 100 * REAL_EPSILON);
-    soft_targets_close(&soft);
-    ck_assert(!soft_targets_open(&soft, path, &other, WORDS, &error));
-    ck_assert_ptr_nonnull(strstr(error.text, "another text"));
-    size_t size = sizeof(SoftHeader) + TEXT * 2 * WORDS * sizeof(uint16_t);
-    char *bytes;
-    ck_assert(file_read(path, size, &bytes, &size, &error));
-    for (size_t at = 0; at < size; at += 37) {
-        bytes[at] ^= 4;
-        scratch_write(path, bytes, size);
-        bytes[at] ^= 4;
-        ck_assert(!soft_targets_open(&soft, path, &text, WORDS, &error));
-    }
-    scratch_write(path, bytes, size - 1);
-    ck_assert(!soft_targets_open(&soft, path, &text, WORDS, &error));
-    scratch_write(path, bytes, size);
-    ck_assert(soft_targets_open(&soft, path, &text, WORDS, &error));
-    overwrite(path, bytes, sizeof(SoftHeader), sizeof *soft.records);
-    ck_assert_uint_eq(soft_targets_at(&soft, 0)[0], soft.records[0]);
-    ck_assert(soft_targets_check(&soft, &error)); /* the same as before */
-    overwrite(path, "\xff\xff", 0, sizeof *soft.records);
-    ck_assert_uint_eq(soft_targets_at(&soft, 0)[0], 0);
-    ck_assert(!soft_targets_check(&soft, &error));
-    ck_assert_ptr_nonnull(strstr(error.text, "soft: changed while it was being read"));
-    soft_targets_close(&soft);
-    free(bytes);
-}
-
 TEST(an_average_is_one_of_probabilities)
 {
-    Error error;
-    Softener softener;
-    char *path = scratch_path("soft");
-    ck_assert(softener_make(&softener, path, &text, WORDS, &error));
     double probabilities[TEXT] = {0}, nats = 0, worst = 0;
     Ensemble ensemble;
     ensemble_make(&ensemble, &text);
@@ -651,8 +584,7 @@ TEST(an_average_is_one_of_probabilities)
         Rig rig;
         rig_make(&rig, config, 3, 2);
         SlowAverage slow = {probabilities, 0};
-        const ScoreListener listeners[] = {
-            {add_slowly, &slow}, ensemble_listener(&ensemble), softener_listener(&softener)};
+        const ScoreListener listeners[] = {{add_slowly, &slow}, ensemble_listener(&ensemble)};
         Score alone = scorer_score(&rig.scorer, &text, listeners, COUNT(listeners));
         ck_assert_uint_eq(slow.next, TEXT);
         ck_assert_uint_eq(ensemble.runs, model + 1);
@@ -666,8 +598,6 @@ TEST(an_average_is_one_of_probabilities)
     check_near(ensemble_nats(&ensemble), nats, "average of", MODELS);
     ck_assert_double_lt(nats, worst);
     ensemble_free(&ensemble);
-    check_file(&softener, path, probabilities);
-    softener_free(&softener);
 }
 
 /* --- parts of a text --- */
@@ -776,39 +706,4 @@ TEST(a_text_is_resampled_by_its_lines_or_windows)
         breakdown_free(&breakdown);
     }
     vocabulary_free(&corpus.vocabulary);
-}
-
-/* Adds a batch many times, as if the text went on. */
-static void repeat(void *context, Pass *pass)
-{
-    const ScoreListener *listens = context;
-    for (size_t i = 0; i < REPEATS; i++)
-        listens->add_batch(listens->context, pass);
-}
-
-TEST(soft_targets_of_a_long_text_take_no_memory)
-{
-    Error error;
-    Softener softener;
-    const size_t count = TEXT * REPEATS;
-    const CorpusSplit endless = {
-        .ids = {memory_new(count, 1, "a text"), 1, 0}, .count = count, .crc = 7};
-    char *path = scratch_path("soft");
-    Rig rig;
-    rig_make(&rig, small, WINDOW, TEXT);
-    double before = memory_peak_megabytes();
-    ck_assert(softener_make(&softener, path, &endless, WORDS, &error));
-    ScoreListener listens = softener_listener(&softener), repeats = {repeat, &listens};
-    scorer_score(&rig.scorer, &text, &repeats, 1);
-    ck_assert(softener_write(&softener, &error));
-    double records = (double)(count * 2 * WORDS * sizeof(uint16_t)) / 1e6;
-    ck_assert_double_lt(memory_peak_megabytes() - before, records / 4);
-    SoftTargets soft;
-    ck_assert_msg(soft_targets_open(&soft, path, &endless, WORDS, &error), "%s", error.text);
-    ck_assert_mem_eq(soft_targets_at(&soft, 0), soft_targets_at(&soft, count - TEXT),
-                     TEXT * 2 * WORDS * sizeof(uint16_t));
-    soft_targets_close(&soft);
-    softener_free(&softener);
-    rig_free(&rig);
-    free((void *)endless.ids.data);
 }

@@ -325,8 +325,7 @@ TEST(each_window_is_a_line)
     for (size_t epoch = 0; epoch < 3; epoch++) {
         size_t seen[LINES] = {0};
         for (size_t index = 0; index < batches_per_epoch(&batches); index++) {
-            BatchCount count = batches_fill(&batches, epoch, index, 0, BATCH, inputs, targets,
-                                            NULL);
+            BatchCount count = batches_fill(&batches, epoch, index, 0, BATCH, inputs, targets);
             ck_assert_uint_eq(count.read % corpus.line, 0);
             ck_assert_uint_eq(count.targets, count.read / corpus.line * 7);
             for (size_t row = 0; row < count.read / corpus.line; row++) {

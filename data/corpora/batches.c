@@ -81,7 +81,7 @@ static size_t read_labels(const Batches *batches, size_t at, size_t length, int3
 }
 
 BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t first, size_t rows,
-                        int32_t *inputs, int32_t *targets, size_t *places)
+                        int32_t *inputs, int32_t *targets)
 {
     assert(index < batches_per_epoch(batches) && first + rows <= batches->options.batch);
     if (epoch != batches->epoch)
@@ -102,8 +102,6 @@ BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t fir
             inputs[t] = 0;
             targets[t] = TOKEN_NONE;
         }
-        for (size_t t = 0; places && t < context; t++)
-            places[(row - first) * context + t] = t < length ? (at + t) % count : 0;
         inputs += context;
         targets += context;
         total.read += length;

@@ -44,9 +44,8 @@ typedef struct BatchCount {
 
 /* Fills inputs and targets, (rows, context) each, with the rows of a batch from `first` on, and
  * counts them. Padding, at the end of a short window or in a row without one, has the input 0
- * and the target -1. `places`, unless it is NULL, gets the place in the text of each target, of
- * padding 0. */
+ * and the target -1. */
 BatchCount batches_fill(Batches *batches, size_t epoch, size_t index, size_t first, size_t rows,
-                        int32_t *inputs, int32_t *targets, size_t *places);
+                        int32_t *inputs, int32_t *targets);
 
 #endif

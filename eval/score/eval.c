@@ -148,10 +148,11 @@ static void settle_task(EvalOptions *options, const char *name)
                   "--context and --stride out",
                   name, line);
     if (options->baseline || options->cache > 0 || options->dynamic ||
-        options->carry_state == TRISTATE_YES || options->soft_targets)
-        die_usage("%s is a synthetic task; --baseline, --cache, --dynamic, --carry-state and "
-                  "--soft-targets are for texts",
-                  name);
+        options->carry_state == TRISTATE_YES)
+        die_usage(
+            "%s is a synthetic task; --baseline, --cache, --dynamic and --carry-state are "
+            "for texts",
+            name);
     options->window = options->stride = line;
     options->carry_state = TRISTATE_NO;
 }
@@ -304,7 +305,7 @@ static char **find_runs(EvalOptions *options, const CommandLine *line)
         options->separately |= grid != NULL;
         free(grid);
     }
-    options->separately &= !options->by_position && !options->paired && !options->soft_targets;
+    options->separately &= !options->by_position && !options->paired;
     options->runs = arrlenu(runs);
     return runs;
 }

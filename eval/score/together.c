@@ -36,13 +36,11 @@ static bool differ_in_seed(const Together *together)
 
 void together_begin(Together *together, const ScoredText *text, size_t window)
 {
-    Error error;
     const EvalOptions *options = together->options;
     name_runs(together);
     together->objects = json_array();
     const bool breaks_down = options->by_position || options->paired;
-    together->averages = options->runs > 1 && !options->separately &&
-                         (options->soft_targets || !breaks_down);
+    together->averages = options->runs > 1 && !options->separately && !breaks_down;
     if (breaks_down) {
         breakdown_make(&together->breakdown, text, options->runs, window);
         together->listeners[together->count++] = breakdown_listener(&together->breakdown);
@@ -51,12 +49,6 @@ void together_begin(Together *together, const ScoredText *text, size_t window)
         ensemble_make(&together->ensemble, text->split);
         together->listeners[together->count++] = ensemble_listener(&together->ensemble);
     }
-    if (!options->soft_targets)
-        return;
-    if (!softener_make(&together->softener, options->soft_targets, text->split,
-                       text->corpus->vocabulary.count, &error))
-        error_die(&error);
-    together->listeners[together->count++] = softener_listener(&together->softener);
 }
 
 /* --- printing --- */
@@ -129,11 +121,8 @@ void together_end(Together *together, const CorpusSplit *split)
         !positions_write_svg(&together->breakdown, (const char *const *)together->names,
                              options->svg, &error))
         die("%s", error.text);
-    if (options->soft_targets && !softener_write(&together->softener, &error))
-        die("%s", error.text);
     breakdown_free(&together->breakdown);
     ensemble_free(&together->ensemble);
-    softener_free(&together->softener);
     json_decref(together->objects);
     for (size_t i = 0; i < arrlenu(together->settings); i++)
         rundata_free(&together->settings[i]);

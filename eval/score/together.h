@@ -1,11 +1,10 @@
 /* What eval prints of one run or of several: their scores, the mean of seeds, the ensemble, the
- * losses of parts of the text, paired differences; and the soft targets that it writes. */
+ * losses of parts of the text, paired differences. */
 #ifndef LINNET_TOGETHER_H
 #define LINNET_TOGETHER_H
 
 #include "eval/runs/rundata.h"
 #include "eval/score/breakdown.h"
-#include "eval/score/soften.h"
 
 typedef struct Together {
     const EvalOptions *options; /* these two are given */
@@ -17,8 +16,7 @@ typedef struct Together {
     bool averages;              /* there is an ensemble */
     Breakdown breakdown;
     Ensemble ensemble;
-    Softener softener;
-    ScoreListener listeners[3]; /* (count) to all runs */
+    ScoreListener listeners[2]; /* (count) to all runs */
     size_t count;
 } Together;
 

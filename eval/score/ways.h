@@ -44,7 +44,6 @@ typedef struct EvalOptions {
     size_t dynamic_segment;
     bool tune_dynamic;
 
-    char *soft_targets; /* the file to write; NULL: none */
     bool baseline;
     size_t order;
 } EvalOptions;

@@ -101,13 +101,6 @@ static const Option comparing_rows[] = {
      .common = true},
 };
 
-static const Option writing_rows[] = {
-    {.name = "soft-targets", OPTION_STRING("FILE", FIELD(soft_targets), NULL),
-     .help = "write the average prediction of the runs for each token to FILE, for train "
-             "--soft-targets: the 64 most likely tokens and their probabilities, 256 bytes a "
-             "token; use with --split train"},
-};
-
 static const Option baseline_rows[] = {
     {.name = "baseline", OPTION_SWITCH(FIELD(baseline), "no"),
      .help = "score the corpus by unigrams and interpolated Kneser-Ney n-grams, without a "
@@ -120,7 +113,7 @@ static const Option baseline_rows[] = {
 };
 /* clang-format on */
 
-enum { GENERAL, READING, COMPARING, WAYS, WRITING, BASELINE, CORPUS };
+enum { GENERAL, READING, COMPARING, WAYS, BASELINE, CORPUS };
 
 Options eval_options(EvalOptions *options)
 {
@@ -130,7 +123,6 @@ Options eval_options(EvalOptions *options)
          [COMPARING] = OPTION_GROUP("Where and how surely runs differ", comparing_rows,
                                     options),
          [WAYS] = OPTION_GROUP("Other ways of scoring, one row each", way_rows, options),
-         [WRITING] = OPTION_GROUP("Writing soft targets", writing_rows, options),
          [BASELINE] = OPTION_GROUP("Baselines without a model", baseline_rows, options),
          [CORPUS] = corpus_group(&options->corpus)}};
     all.groups[CORPUS].title = "Text (tokenizer and vocabulary: with --baseline)";
@@ -202,7 +194,7 @@ static void check_together(const EvalOptions *options)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
             die_usage("--%s is for the scores of one run or of a grid, not for several runs "
-                      "together or --soft-targets",
+                      "together",
                       rows[i].name);
 }
 
@@ -210,7 +202,7 @@ void eval_options_check_runs(const EvalOptions *options)
 {
     if (options->paired && options->runs < 2)
         die_usage("--paired compares runs: eval --paired RUN1 RUN2 CORPUS");
-    if ((options->runs > 1 && !options->separately) || options->soft_targets)
+    if (options->runs > 1 && !options->separately)
         check_together(options);
 }
 
@@ -236,8 +228,6 @@ void eval_options_check(const EvalOptions *options, const Options *groups,
     if (options->baseline ? line->operand_count != 1 : line->operand_count < 2)
         die_usage(options->baseline ? "--baseline needs exactly one corpus"
                                     : "a run and a corpus are needed: eval RUN CORPUS");
-    if (options->soft_targets && options->split != SPLIT_TRAIN)
-        die_usage("--soft-targets: train reads those of the training text; add --split train");
 }
 
 /* --- how the model reads --- */
@@ -277,10 +267,9 @@ void eval_options_settle(EvalOptions *options, ModelConfig *config)
         die_usage("--context %zu: this model has learned positions for a context of %zu only",
                   options->window, config->context);
     if (config->carry_state && options->batch > 1 &&
-        (options->cache > 0 || options->dynamic || options->soft_targets ||
-         (options->runs > 1 && !options->separately)))
-        die_usage("--batch %zu: with a carried state, --cache, --dynamic, --soft-targets and "
-                  "several runs together read the text as one stream; use --batch 1",
+        (options->cache > 0 || options->dynamic || (options->runs > 1 && !options->separately)))
+        die_usage("--batch %zu: with a carried state, --cache, --dynamic and several runs "
+                  "together read the text as one stream; use --batch 1",
                   options->batch);
     if (options->by_position && config->carry_state)
         die_usage("--by-position: with a carried state, all positions have the text before the "

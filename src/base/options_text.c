@@ -14,7 +14,8 @@ static bool is_gone(const char *name, const char *value)
         {"jitter", "0"},         {"locked", "no"},
         {"noise", "0"},          {"redraw", "0"},
         {"streams", "no"},       {"penalty", "0"},
-        {"change-penalty", "0"}, {"adversarial-softmax", "0"}};
+        {"change-penalty", "0"}, {"adversarial-softmax", "0"},
+        {"soft-targets", ""}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (strcmp(name, settings[i][0]) == 0 && strcmp(value, settings[i][1]) == 0)
             return true;

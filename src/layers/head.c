@@ -46,16 +46,14 @@ enum { STUDENT, TEACHER, SIDES };
 typedef struct Job {
     HeadSizes sizes;
     Side side[SIDES];
-    size_t sides;              /* 1: no teacher */
-    real teacher_share;        /* in the loss */
-    const HeadTeacher *stored; /* NULL: none */
-    real *rest;                /* (block) of the stored records */
-    real *loss;                /* (rows) */
-    real *dx;                  /* (rows, width), or NULL: only the losses */
-    real *dw, *db;             /* (vocabulary, width), (vocabulary) or NULL */
-    const int32_t *targets;    /* (rows) */
-    size_t right;              /* rows whose target has the largest logit */
-    size_t slice;              /* vocabulary entries of a slice */
+    size_t sides;           /* 1: no teacher */
+    real teacher_share;     /* in the loss */
+    real *loss;             /* (rows) */
+    real *dx;               /* (rows, width), or NULL: only the losses */
+    real *dw, *db;          /* (vocabulary, width), (vocabulary) or NULL */
+    const int32_t *targets; /* (rows) */
+    size_t right;           /* rows whose target has the largest logit */
+    size_t slice;           /* vocabulary entries of a slice */
     size_t slices;
     size_t of_tile, tiles; /* slices of a tile; tiles */
     size_t block;          /* rows of a full block */
@@ -121,7 +119,6 @@ static void layout(Job *job, Arena *arena)
     job->w_as_b = packed_slices(arena, job, GEMM_B, width);
     job->x_as_b.memory = packed_memory(arena, GEMM_B, false, block, width);
     job->z_target = arena_reals(arena, block);
-    job->rest = arena_reals(arena, block);
     job->partial = arena_reals(arena, job->tiles * block * width);
 }
 
@@ -285,11 +282,6 @@ static double finish_losses(Job *job)
         if (job->sides > TEACHER)
             finish_sum(job, &job->side[TEACHER], row);
         bool counts = job->targets[job->first + row] >= 0;
-        if (job->stored)
-            job->rest[row] = counts
-                                 ? soft_record_rest(job->stored->records[job->first + row],
-                                                    job->stored->listed, job->stored->unigram)
-                                 : 0;
         real loss = counts ? student->lse[row] - job->z_target[row] : 0;
         job->loss[job->first + row] = loss;
         job->right += counts && job->z_target[row] >= max;
@@ -322,28 +314,6 @@ static const real *scale_of(const Job *job, size_t which, const Slice *slice, re
     return slice->sum;
 }
 
-/* Subtracts the share of the stored predictions from p. */
-static void subtract_stored(const Job *job, const Slice *slice)
-{
-    const HeadTeacher *stored = job->stored;
-    const real unit = stored->share / SOFT_UNIT;
-    for (size_t entry = 0; entry < slice->entries; entry++)
-        vector_add_scaled(slice->e + entry * job->stride, job->rest,
-                          -stored->share * stored->unigram[slice->first + entry], job->count);
-    for (size_t row = 0; row < job->count; row++) {
-        const uint16_t *record = stored->records[job->first + row];
-        if (job->targets[job->first + row] < 0)
-            continue;
-        for (size_t k = 0; k < stored->listed; k++) {
-            size_t entry = record[k] - slice->first;
-            if (entry < slice->entries)
-                slice->e[entry * job->stride + row] -= unit * record[stored->listed + k] -
-                                                       stored->share * job->rest[row] *
-                                                           stored->unigram[record[k]];
-        }
-    }
-}
-
 /* From e to p, the gradient of the losses by the logits of a slice. */
 static void logit_gradients(const Job *job, size_t index)
 {
@@ -368,8 +338,6 @@ static void logit_gradients(const Job *job, size_t index)
         for (size_t row = 0; q && row < rows; row++)
             p[row] -= q[row] * share[row];
     }
-    if (job->stored)
-        subtract_stored(job, &slice);
     for (size_t row = 0; row < rows; row++) {
         real capped = cap > 0 ? job->z_target[row] / cap : 0; /* tanh of the logit / cap */
         if (has_target(job, &slice, row))
@@ -448,9 +416,7 @@ double head_gradients(real *loss, real *dx, real *dw, real *db, const real *x, c
                .targets = targets};
     if (teacher)
         job.teacher_share = teacher->share;
-    if (teacher && !teacher->x)
-        job.stored = teacher;
-    if (teacher && teacher->x)
+    if (teacher)
         job.side[job.sides++] = (Side){.x = teacher->x,
                                        .w = teacher->w,
                                        .b = teacher->b,

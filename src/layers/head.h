@@ -16,7 +16,7 @@
  * With a teacher (distillation), the gradient is that of (1 - share) loss + share KL(Q || P),
  * where Q are the teacher's probabilities, from steps 1 to 3 on its own X, W and b. Then step 4
  * subtracts 1 - share at the target and share Q everywhere. The loss returned is still the
- * cross-entropy. Q may also be stored, as a record for each row.
+ * cross-entropy.
  *
  * Soft-capping bounds the logits: z = cap tanh(z / cap).
  *
@@ -33,26 +33,6 @@ typedef struct HeadSizes {
     real cap; /* soft cap of the logits; 0: none */
 } HeadSizes;
 
-/* What a stored teacher predicts for one token is a record: the ids of the most likely tokens,
- * then their probabilities in units of 1 / SOFT_UNIT. What is left belongs to all other tokens,
- * in proportion to their shares of a text (unigram). */
-enum { SOFT_UNIT = 65535 };
-
-/* The factor from the share of a token that is not listed to its probability. */
-static inline real soft_record_rest(const uint16_t *record,             /* (2 listed) */
-                                    size_t listed, const real *unigram) /* (vocabulary) */
-{
-    const double least = 1e-6; /* every token of the text may be listed */
-    uint32_t sum = 0;
-    double others = 1;
-    for (size_t k = 0; k < listed; k++) {
-        sum += record[listed + k];
-        others -= (double)unigram[record[k]];
-    }
-    double rest = sum < SOFT_UNIT ? SOFT_UNIT - sum : 0; /* the file may change under way */
-    return others > least ? (real)(rest / (SOFT_UNIT * others)) : 0;
-}
-
 /* The head of a teacher with the same vocabulary, and the final states of its layers. */
 typedef struct HeadTeacher {
     const real *x; /* (rows, width) */
@@ -60,10 +40,6 @@ typedef struct HeadTeacher {
     const real *b; /* (vocabulary) or NULL */
     size_t width;
     real cap, share; /* share: of KL(Q || P) in the loss */
-    /* With x NULL: what it predicts is stored; no soft cap then. */
-    const uint16_t *const *records; /* (rows) of (2 listed) */
-    const real *unigram;            /* (vocabulary) */
-    size_t listed;
 } HeadTeacher;
 
 /* Scratch memory, in reals, that the functions below need; teacher_width 0: no teacher. */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests runs that learn from another one: train --distill RUN, --soft-targets FILE, --convert RUN.
+# Tests runs that learn from another one: train --distill RUN, --convert RUN.
 . "$(dirname -- "$0")/../commands.sh"
 
 parent='--layers 2 --dim 16 --heads 2 --context 16 --batch 4 --pos rotary'
@@ -59,48 +59,6 @@ refused '--distill-share needs --distill' 2 '--distill-share has no effect' \
 run "$bin/train" --layers 1 --dim 16 --heads 2 --context 16 --pos learned --steps 1 --quiet --run short text.txt
 refused 'a teacher cannot read more positions than it has learned' 2 'learned positions for 16 tokens' \
     "$bin/train" --distill short --context 32 text.txt
-
-# --- stored predictions ---
-
-run "$bin/eval" --split train --soft-targets soft --json parent alone text.txt
-check 'eval writes soft targets' exits 0
-check 'eval says how much of the probability they have' says 'likeliest of each have .* % of the probability'
-run "$bin/eval" --split train --soft-targets soft-of-one --threads 1 parent text.txt
-check 'one run writes soft targets' exits 0
-distil stored --soft-targets soft text.txt
-check 'a run learns from soft targets' exits 0
-check 'the screen names them' prints '^Teacher  *soft targets soft, crc32 '
-check 'soft targets help' \
-    awk -v a="$(best_loss stored)" -v b="$(best_loss alone)" 'BEGIN { exit !(a < b) }'
-distil stored-parts --soft-targets soft --threads 1 --stop-after 17 --quiet text.txt
-resume stored-parts
-check 'a run with soft targets resumes bit-identically' same_runs stored stored-parts
-distil stored-other --soft-targets soft --stop-after 17 --quiet text.txt
-refused 'a run does not resume with other soft targets' 1 'not the teacher that the run began with' \
-    "$bin/train" --resume stored-other --soft-targets soft-of-one
-refused 'a missing file of soft targets' 1 'nowhere: ' "$bin/train" --soft-targets nowhere text.txt
-refused 'another file' 1 'no file of soft targets' "$bin/train" --soft-targets text.txt text.txt
-head -n 40 text.txt >shorter.txt
-refused 'soft targets of another text' 1 'soft targets of another text' \
-    "$bin/train" --soft-targets soft --context 16 shorter.txt
-refused 'soft targets and another teacher' 2 'cannot be combined with --distill' \
-    "$bin/train" --soft-targets soft --distill parent text.txt
-refused 'soft targets are those of the training text' 2 'add --split train' \
-    "$bin/eval" --soft-targets none parent text.txt
-refused 'soft targets have no cache' 2 '--cache is for the scores of one run' \
-    "$bin/eval" --split train --soft-targets none --cache 20 parent text.txt
-run "$bin/eval" --split train --soft-targets parent alone stored text.txt
-check 'a run in place of the file of soft targets is refused' exits 2
-check 'the message says what comes first' says "'parent': this cannot be a file"
-run "$bin/eval" --split train --soft-targets nowhere/soft parent text.txt
-check 'a place that cannot be written to is refused' exits 1
-check 'it is named' says 'nowhere/soft: cannot create'
-check 'nothing is left of refused files' [ ! -e none ]
-
-run "$bin/train" --convert stored --attn gated --match-epochs 0 --steps 2 \
-    --quiet --run of-stored
-check 'a run that learned from soft targets can be converted' exits 0
-rm -r of-stored
 
 # --- conversion ---
 

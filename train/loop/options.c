@@ -46,11 +46,6 @@ static const Option train_rows[] = {
      .help = "knowledge distillation: learn also from the predictions of this run or checkpoint "
              "(the teacher), which must have the same vocabulary",
      .also = "teacher teacher-model distillation"},
-    {.name = "soft-targets", OPTION_STRING("FILE", TRAIN(soft_targets), NULL),
-     OPTION_STORED, TUNING,
-     .help = "knowledge distillation from stored predictions of one or several runs: eval "
-             "--split train --soft-targets FILE RUN... CORPUS writes them",
-     .also = "teacher-logits distill-file"},
     {.name = "distill-share", OPTION_NUMBER(TRAIN(distill_share), 0, 1, "0.5"),
      OPTION_FIXED, TUNING,
      .help = "weight X of the teacher: gradients are those of (1 - X) cross-entropy + X "
@@ -301,10 +296,9 @@ char *settings_text(const Settings *settings)
  * checkpoint. */
 static bool check_names(const Settings *settings, Error *error)
 {
-    const char *names[] = {settings->train.corpus,      settings->corpus.valid,
-                           settings->corpus.test,       settings->corpus.tokenizer_file,
-                           settings->train.init,        settings->train.distill,
-                           settings->train.soft_targets};
+    const char *names[] = {settings->train.corpus, settings->corpus.valid,
+                           settings->corpus.test,  settings->corpus.tokenizer_file,
+                           settings->train.init,   settings->train.distill};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (const char *c = names[i]; c && *c;) {
             size_t length = utf8_length(c, strlen(c));
@@ -340,13 +334,11 @@ static bool check_shards(const TrainOptions *train, Error *error)
 static bool check_together(const Settings *settings, Error *error)
 {
     const TrainOptions *train = &settings->train;
-    bool soft = train->soft_targets != NULL, cycles = train->length.cycles > 0;
+    bool cycles = train->length.cycles > 0;
     const struct {
         bool both;
         const char *one, *other;
     } pairs[] = {
-        {soft && train->distill, "--soft-targets", "--distill, which has another teacher"},
-        {soft && settings->model.logit_cap > 0, "--soft-targets", "--logit-cap"},
         {cycles && train->average != AVERAGE_NONE, "--cycles",
          "--average, since they average the weights at their ends"},
         {cycles && train->patience > 0, "--cycles",
@@ -389,9 +381,8 @@ static bool check_effects(const Settings *settings, const CommandLine *line, Err
         {"ngram-rows", settings->model.ngrams > 1, "--ngrams 2 or more"},
         {"ngram-dropout", settings->model.ngrams > 1, "--ngrams 2 or more"},
         {"init-tokens", train->init != NULL, "--init"},
-        {"distill-share",
-         train->distill || train->soft_targets || settings->session.generations > 1,
-         "--distill, --soft-targets or --generations"},
+        {"distill-share", train->distill || settings->session.generations > 1,
+         "--distill or --generations"},
         {"keep-teachers", settings->session.generations > 1, "--generations"},
         {"match-epochs", train->convert != NULL, "--convert"},
         {"match-lr", train->convert && train->match_epochs > 0, "--convert and --match-epochs"},

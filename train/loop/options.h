@@ -17,8 +17,7 @@ typedef struct TrainOptions {
     char *corpus; /* the operand of the command line */
     char *init;   /* the run or checkpoint whose weights a new run starts from; NULL: none */
     size_t init_tokens;
-    char *distill;      /* the run or checkpoint that teaches; NULL: none */
-    char *soft_targets; /* the file of what teachers predict; NULL: none */
+    char *distill; /* the run or checkpoint that teaches; NULL: none */
     double distill_share, match_lr;
     char *convert; /* the run whose attention another kind replaces; NULL: none */
     size_t match_epochs, generation;

@@ -100,8 +100,6 @@ static bool apply_recipe(const Init *init, Settings *settings, const char *run, 
     const char *text = checkpoint_extra(&init->checkpoint, TRAINING_KEY);
     if (text && !options_read_text(&options, text, init->checkpoint.file.path, error))
         return false;
-    free(settings->train.soft_targets); /* the teacher is RUN itself */
-    settings->train.soft_targets = NULL;
     char *lr = text_format("%.9g", settings->train.length.lr / 5);
     bool good = options_set(&options, "convert", run, "convert", error) &&
                 options_set(&options, "init", run, "init", error) &&

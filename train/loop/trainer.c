@@ -228,8 +228,6 @@ bool trainer_plan(Trainer *t, const Vocabulary *known, Error *error)
         return false;
     if (train->distill && !trainer_open_teacher(t, error))
         return false;
-    if (train->soft_targets && !trainer_open_soft_targets(t, error))
-        return false;
     t->pieces = memory_new(ranks + 1, sizeof *t->pieces, "the slices");
     arrsetlen(bounds, ranks + 1);
     update_slices(&t->model, train->optimizer, ranks, t->pieces, bounds);
@@ -331,7 +329,6 @@ void trainer_free(Trainer *t)
     pass_free(&t->pass);
     pass_free(&t->teacher_pass);
     loaded_close(&t->teacher);
-    soft_targets_close(&t->soft);
     model_free(&t->model);
     free(t->gradients.h);
     arena_free(&t->arena);

@@ -3,7 +3,6 @@
 #define LINNET_TRAINER_H
 
 #include "data/corpora/batches.h"
-#include "data/corpora/soft_targets.h"
 #include "models/score.h"
 #include "models/checkpoint.h"
 #include "src/ranks/shards.h"
@@ -44,13 +43,9 @@ typedef struct Trainer {
     const Checkpoint *init;
     LoadedModel teacher; /* with --distill */
     Pass teacher_pass;   /* of the rows of `pass` */
-    SoftTargets soft;    /* with --soft-targets */
-    HeadTeacher stored;  /* these, for the rows of a shard */
-    size_t *places;      /* (rows of the pass) of the targets in the text; NULL without them */
-    const uint16_t **records; /* (rows of the pass) their soft targets */
-    bool *frozen;             /* [tensors] while attention outputs are matched */
-    int32_t *init_ids;        /* for adopt_weights */
-    char *start;              /* what is taken over, for people; NULL: nothing */
+    bool *frozen;        /* [tensors] while attention outputs are matched */
+    int32_t *init_ids;   /* for adopt_weights */
+    char *start;         /* what is taken over, for people; NULL: nothing */
     size_t batches_per_epoch, steps_per_epoch, steps; /* steps: of the whole run */
     size_t match_steps; /* of these, those that match attention outputs, the first; 0: none */
     size_t part, part_tokens; /* windows and tokens that validations read; 0: all */
@@ -84,8 +79,6 @@ bool trainer_plan_init(Trainer *trainer, Error *error);
 const Vocabulary *trainer_init_vocabulary(const Trainer *trainer);
 /* With --distill, for trainer_plan: opens the teacher. */
 bool trainer_open_teacher(Trainer *trainer, Error *error);
-/* With --soft-targets, for trainer_plan: opens them. */
-bool trainer_open_soft_targets(Trainer *trainer, Error *error);
 /* Whether it is the one that the run of the checkpoint began with. */
 bool trainer_check_teacher(const Trainer *trainer, const Checkpoint *checkpoint, Error *error);
 /* Initialises the weights of a new run. */

@@ -100,25 +100,6 @@ bool trainer_open_teacher(Trainer *t, Error *error)
     return true;
 }
 
-bool trainer_open_soft_targets(Trainer *t, Error *error)
-{
-    const char *path = t->settings.train.soft_targets;
-    if (t->corpus.train.labels.data)
-        return error_usage(error,
-                           "--soft-targets are for texts, and %s is a synthetic task: omit "
-                           "--soft-targets",
-                           t->settings.train.corpus);
-    if (!soft_targets_open(&t->soft, path, &t->corpus.train, t->corpus.vocabulary.count, error))
-        return false;
-    t->stored = (HeadTeacher){.share = (real)t->settings.train.distill_share,
-                              .unigram = t->soft.unigram,
-                              .listed = t->soft.listed};
-    char *text = text_format("soft targets %s, crc32 %08x", path, t->soft.crc);
-    t->history[HISTORY_TEACHER] = text_one_line(text);
-    free(text);
-    return true;
-}
-
 /* The checksum at the end of an origin. */
 static const char *checksum_of(const char *origin)
 {
@@ -130,18 +111,17 @@ bool trainer_check_teacher(const Trainer *t, const Checkpoint *checkpoint, Error
 {
     const char *recorded = checkpoint_extra(checkpoint, RUN_TEACHER);
     const char *now = checksum_of(t->history[HISTORY_TEACHER]), *before = checksum_of(recorded);
-    const TrainOptions *train = &t->settings.train;
-    const char *option = train->soft_targets ? "soft-targets" : "distill";
-    const char *given = train->soft_targets ? train->soft_targets : train->distill;
+    const char *given = t->settings.train.distill;
     if (strcmp(now, before) == 0)
         return true;
     if (!recorded)
         return error_set(error,
-                         "--%s %s: this run began without a teacher; start a new run to "
+                         "--distill %s: this run began without a teacher; start a new run to "
                          "distill",
-                         option, given);
+                         given);
     return error_set(error,
-                     "--%s %s: this is not the teacher that the run began with: its checksum "
-                     "is %s, not %s; if it was moved, give its new path, or start a new run",
-                     option, given, now, before);
+                     "--distill %s: this is not the teacher that the run began with: its "
+                     "checksum is %s, not %s; if it was moved, give its new path, or start a "
+                     "new run",
+                     given, now, before);
 }

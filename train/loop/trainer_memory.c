@@ -103,11 +103,6 @@ static void lay_out(Trainer *t)
         pass_layout(&t->teacher_pass, &t->arena);
     t->inputs = arena_bytes(&t->arena, rows, sizeof *t->inputs);
     t->targets = arena_bytes(&t->arena, rows, sizeof *t->targets);
-    if (t->soft.mapping) {
-        t->places = arena_bytes(&t->arena, rows, sizeof *t->places);
-        t->records = arena_bytes(&t->arena, rows, sizeof *t->records);
-        t->stored.records = t->records;
-    }
     if (t->pass.carries) {
         t->carried = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);
         t->carried_next = arena_reals(&t->arena, t->shards.count * t->pass.states_reals);

@@ -15,8 +15,8 @@
 
 /* --- gradients --- */
 
-/* Fills inputs, targets and soft targets with the sequences of one shard of a batch; a shard
- * with one sequence less than others gets a row without targets. */
+/* Fills inputs and targets with the sequences of one shard of a batch; a shard with one
+ * sequence less than others gets a row without targets. */
 static BatchCount fill_shard(Trainer *t, size_t shard, size_t epoch, size_t index)
 {
     const TrainOptions *train = &t->settings.train;
@@ -24,23 +24,12 @@ static BatchCount fill_shard(Trainer *t, size_t shard, size_t epoch, size_t inde
     size_t windows = share_start(train->batch, train->shards, shard + 1) - first;
     size_t filled = windows * t->pass.length;
     BatchCount count = batches_fill(&t->batches, epoch, index, first, windows, t->inputs,
-                                    t->targets, t->places);
+                                    t->targets);
     for (size_t i = filled; i < t->pass.rows; i++) {
         t->inputs[i] = 0;
         t->targets[i] = TOKEN_NONE;
     }
-    for (size_t i = 0; t->records && i < t->pass.rows; i++)
-        t->records[i] = soft_targets_at(&t->soft, i < filled ? t->places[i] : 0);
     return count;
-}
-
-/* The soft targets of the shard are read; few of them are still in use. */
-static void end_read_soft_targets(const Trainer *t)
-{
-    size_t context = t->pass.length, record = 2 * t->soft.listed * sizeof **t->records;
-    for (size_t i = 0; i < t->pass.rows; i += context)
-        if (t->records[i + context - 1] > t->records[i]) /* not around the end of the text */
-            mapping_end_read(t->records[i], context * record);
 }
 
 /* Continues from the carried states of the shard; the first batch starts from empty ones. */
@@ -58,14 +47,14 @@ static void restore_carried(Trainer *t, size_t shard, size_t batch)
 static double add_gradients(Trainer *t, RandomKey key)
 {
     const TrainOptions *train = &t->settings.train;
-    HeadTeacher teacher = t->stored;
+    HeadTeacher teacher = {0};
     if (trainer_matches(t))
         return objective_transfer_attention(&t->pass, &t->teacher_pass, &t->gradients,
                                             t->inputs, t->targets);
     if (train->distill)
         teacher = objective_teacher(&t->teacher_pass, t->inputs, train->distill_share);
     return pass_gradients(&t->pass, &t->gradients, t->inputs, t->targets, key,
-                          train->distill || t->records ? &teacher : NULL);
+                          train->distill ? &teacher : NULL);
 }
 
 /* Sums the gradients of a shard over the step's batches, stopping at a loss that is not finite;
@@ -85,8 +74,6 @@ static size_t compute_shard(Trainer *t, size_t shard)
         sum->tokens.read += filled.read;
         sum->tokens.targets += trainer_matches(t) ? filled.read : filled.targets;
         sum->nats += add_gradients(t, random_subkey(key, i * train->shards + shard));
-        if (t->records)
-            end_read_soft_targets(t);
         i++;
     }
     if (t->pass.carries)
@@ -386,10 +373,7 @@ bool trainer_check_weights(const Trainer *t, Error *error)
 
 bool trainer_check_read(const Trainer *t, Error *error)
 {
-    bool mapped = t->corpus.mappings[0] || t->soft.mapping;
-    return !mapped ||
-           ranks_agree(corpus_check(&t->corpus, error) && soft_targets_check(&t->soft, error),
-                       error);
+    return !t->corpus.mappings[0] || ranks_agree(corpus_check(&t->corpus, error), error);
 }
 
 Score trainer_validate(Trainer *t, bool whole, int (*stops)(void))

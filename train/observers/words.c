@@ -8,7 +8,7 @@
 
 static bool distils(const RunView *run)
 {
-    return run->settings->train.distill || run->settings->train.soft_targets;
+    return run->settings->train.distill;
 }
 
 char *words_of_grid(const RunView *run)
