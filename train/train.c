@@ -183,7 +183,8 @@ static void print_kinds(const CommandLine *line, const Options *options)
         print_kind(kind, parts_of(kind, line), options);
     }
     printf("\nKinds joined by + take the layers in turn (window+softmax, 3xkda+softmax). "
-           "Kinds with commas\nbetween (softmax,linear) are trained one after the other and then compared.\n");
+           "Kinds with commas\nbetween (softmax,linear) are trained one after the other and "
+           "then compared.\n");
 }
 
 static void print_presets(void)
