@@ -161,7 +161,7 @@ static bool set_choices(const Option *option, Choices *chosen, const char *value
     bool good = true;
     chosen->count = 0;
     for (char *word; good && (word = strsep(&rest, "+"));) {
-        size_t index;
+        size_t index = 0;
         const size_t repeats = repeats_of(&word);
         good = set_choice(option, &index, word, where, error);
         if (good && (repeats == 0 || repeats > CHOICES_MOST - chosen->count))
