@@ -101,8 +101,7 @@ static void add_times(Chart *chart, const Sweep *sweep, const Line *line)
     }
 }
 
-/* Values that span so many times themselves, such as learning rates, are drawn on a logarithmic
- * axis. */
+/* Values that span a factor of five, such as learning rates, have a logarithmic axis. */
 static bool are_wide(const double *values)
 {
     const double wide = 5;

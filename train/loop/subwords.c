@@ -209,11 +209,11 @@ void subwords_restart(Subwords *subwords)
 
 /* --- gradients --- */
 
-/* 1 / sqrt(n) of a token that has n-grams. */
+/* 1 / sqrt(n) of a token with n n-grams; 0 of one without. */
 static real share_of(const Subwords *subwords, size_t token)
 {
-    const size_t *first = subwords->of_tokens.first + token;
-    return (real)(1 / sqrt((double)(first[1] - first[0])));
+    const size_t *first = subwords->of_tokens.first + token, n = first[1] - first[0];
+    return n ? (real)(1 / sqrt((double)n)) : 0;
 }
 
 static void set_dshared(const Subwords *subwords, size_t ngram)

@@ -118,10 +118,9 @@ static bool steps_subwords(const Trainer *t)
 
 static double subwords_norm(Trainer *t, size_t tokens)
 {
-    Params gradients = t->gradients;
-    params_bind(&gradients, &t->model.config, t->gradient_base);
+    const real *dwte = t->gradient_base + (t->model.params.wte - t->model.base);
     phase_enter(PHASE_OPTIMIZER);
-    const double sum = subwords_gradients(&t->subwords, gradients.wte);
+    const double sum = subwords_gradients(&t->subwords, dwte);
     phase_enter(PHASE_REST);
     return sqrt(sum) / (double)tokens;
 }
