@@ -657,8 +657,6 @@ perplexities() {
 draw_quality() {
     perplexities '^(tiny|small)/|^(best|night|char)$' '-[0-9]$' >"$part"
     publish recipes eval/quality.md
-    perplexities '^(ablation|tiny-before|small-[a-z0-9]*)/|^char-' '' >"$part"
-    publish trials eval/quality.md
 }
 
 draw() {

@@ -131,7 +131,7 @@ $(BUILD)/$(PUBLIC): $(BUILD)/float/models/library/linnet.o $(BUILD)/float/liblin
 
 # PORTABLE=1: all but the main files is a shared library, built for several levels of x86-64. The
 # dynamic loader takes the best one that processor and system support: those for newer processors
-# lie in glibc-hwcaps/. LD_PRELOAD chooses another (eval/README.md); so does LD_LIBRARY_PATH, unless
+# lie in glibc-hwcaps/. LD_PRELOAD chooses another (INSTALL.md); so does LD_LIBRARY_PATH, unless
 # a better one lies below the folder that it names. It shows all names and is for linnet's programs
 # only; beside it lies the library for other programs, built for the same levels.
 INTERNAL = liblinnet-internal.so
