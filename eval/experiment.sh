@@ -212,29 +212,64 @@ best_rate() {
     rate=$(rate_at "$at")
 }
 
-# three_seeds GROUP OPTIONS...: three seeds at the best rate.
+# means GROUP: a line with the mean loss, the seeds and the loss of the first one for each rate of
+# GROUP/NAME-RATE-SEED or, where GROUP has the name, GROUP-RATE-SEED; 1e9 if one diverged.
+means() {
+    awk -F , -v group="$1" -v of_task="$(! is_task || echo yes)" '
+        index($1, group) != 1 { next }
+        { loss = of_task ? 1 - $8 : $2 == "" ? 1e9 : $2; rate = $1; sub(/-[0-9]+$/, "", rate) }
+        match(rate, /-[0-9.]+e-[0-9]+$/) {
+            seeds[rate]++
+            sum[rate] += loss
+            if ($1 ~ /-1$/) first[rate] = loss
+        }
+        END { for (rate in seeds) print sum[rate] / seeds[rate], seeds[rate], first[rate], rate }' "$results"
+}
+
+# contender GROUP: the rate whose first seed is better than the best mean of three seeds, and which
+# has one seed only.
+contender() {
+    means "$1" | awk -v group="$1-" '
+        index($4, group) != 1 || substr($4, length(group) + 1) !~ /^[0-9.]+e-[0-9]+$/ { next }
+        $2 == 3 && (low == "" || $1 < low) { low = $1 }
+        $2 == 1 { first[substr($4, length(group) + 1)] = $3 }
+        END {
+            for (rate in first)
+                if ((low == "" || first[rate] < low) && (at == "" || first[rate] < first[at])) at = rate
+            print at
+        }'
+}
+
+# three_seeds GROUP OPTIONS...: three seeds at the best rate. A first seed may be lucky, so rates are
+# compared by their means: a rate whose first seed is below the best mean gets three seeds, too.
 three_seeds() {
     group=$1
     shift
     best_rate "$group" "$@"
-    for seed in 2 3; do
-        row "$group-$rate-$seed" "$@" --lr "$rate" --seed "$seed"
+    while [ -n "$rate" ]; do
+        for seed in 2 3; do
+            row "$group-$rate-$seed" "$@" --lr "$rate" --seed "$seed"
+        done
+        rate=
+        is_guessed || rate=$(contender "$group")
     done
 }
 
-# best_rows GROUP: a table with the rows of GROUP/NAME-RATE-SEED at the best rate of each name.
+# best_rows GROUP: a table with the rows of GROUP/NAME-RATE-SEED at the rate with the lowest mean of
+# three seeds.
 best_rows() {
-    awk -F , -v group="$1/" '
-        NR == FNR && index($1, group) == 1 && $1 ~ /-1$/ && $2 != "" {
-            name = rate = $1
-            sub(/-[0-9.]+e-[0-9]+-1$/, "", name)
-            sub(/-1$/, "", rate)
-            if (!(name in low) || $2 < low[name]) { low[name] = $2; best[name] = rate }
+    means "$1/" | awk '
+        $2 == 3 {
+            name = $4
+            sub(/-[0-9.]+e-[0-9]+$/, "", name)
+            if (!(name in low) || $1 < low[name]) { low[name] = $1; best[name] = $4 }
         }
-        NR == FNR { next }
-        FNR == 1 { print; for (name in best) chosen[best[name]] = 1; next }
+        END { for (name in best) print best[name] }' >"$runs/best.list"
+    awk -F , '
+        NR == FNR { chosen[$1]; next }
+        FNR == 1 { print; next }
         { rate = $1; sub(/-[0-9]+$/, "", rate) }
-        rate in chosen' "$results" "$results"
+        rate in chosen' "$runs/best.list" "$results"
 }
 
 # --- the parts ---
@@ -599,7 +634,7 @@ accuracies() {
             if (n[at] == 1 || $8 < low[at]) low[at] = $8
             if ($8 > high[at]) high[at] = $8
             cell = kind SUBSEP column
-            if (n[at] >= n[cell, best[cell]]) best[cell] = rate
+            if (n[at] == 3 && sum[at] > sum[cell, best[cell]]) best[cell] = rate
             state[kind] = $13 }
         END {
             columns_count = split(columns, wanted, " ")

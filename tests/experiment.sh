@@ -90,13 +90,21 @@ check 'a row of another command is refused' \
     eval 'PRECISION=bf16 refuses "the row of user/softmax-1 is of .bin/train.*single.* not of .*bf16" user'
 
 experiment kinds
+# first_seeds KIND: a line for each rate, loss and rate, the best one first.
+first_seeds() {
+    sed -n "s/^kinds.$1-\([0-9.e-]*\)-1,\([^,]*\),.*/\2 \1/p" eval/results.csv | sort -g
+}
+seeds_at() { rows "kinds/linear-$1-[23],"; }
 check 'all kinds have three rates or more, and three seeds at the best one' eval \
     'names=$(sed -n "s|^kinds/\([a-z+]*\)-[^,]*-1,.*|\1|p" eval/results.csv | sort | uniq -c) &&
     [ "$(echo "$names" | wc -l)" -eq 6 ] && echo "$names" | awk "\$1 < 3 { exit 1 }" &&
-    [ "$(rows "kinds/.*-[23],")" -eq 12 ]'
-check 'the seeds have the rate with the lowest loss of seed 1' \
-    [ "$(sed -n 's/^\(kinds.linear-[0-9.e-]*\)-1,\([^,]*\),.*/\2 \1-2/p' eval/results.csv |
-        sort -g | head -n 1 | cut -d ' ' -f 2)" = \
-    "$(sed -n 's/^\(kinds.linear-[0-9.e-]*-2\),.*/\1/p' eval/results.csv)" ]
+    [ "$(rows "kinds/.*-[23],")" -ge 12 ]'
+best=$(first_seeds linear | sed -n '1s/.* //p')
+check 'the rate with the lowest loss of seed 1 has three seeds' [ "$(seeds_at "$best")" -eq 2 ]
+next=$(first_seeds linear | sed -n '2s/.* //p')
+sed -i "s/^\(kinds.linear-$best-2\),[^,]*,/\1,99,/; /^kinds.linear-$next-[23],/d" eval/results.csv
+experiment kinds
+check 'a rate whose first seed is better than the mean at the best rate has three seeds, too' \
+    [ "$(seeds_at "$next")" -eq 2 ]
 
 count_cases

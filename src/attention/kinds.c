@@ -13,7 +13,8 @@ static const struct {
      {&attention_softmax, &attention_softmax1, &attention_fox}},
     {"Softmax over a part of the past", /* sparse.c, reformer.c */
      {&attention_window, &attention_strided, &attention_fixed, &attention_reformer}},
-    {"Softmax over the near past, and summaries of the rest", /* linformer.c, nystrom.c */
+    {"Softmax with summaries: the near past in full, earlier blocks compressed",
+     /* linformer.c, nystrom.c */
      {&attention_linformer, &attention_pooled, &attention_nystrom}},
     {"Linear attention: sums over the past of products of features",
      /* linear.c: up to efficient; taylor.c, performer.c, hedgehog.c */
