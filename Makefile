@@ -21,13 +21,14 @@
 # More tests and measurements (tests/README.md says what each finds and how long it takes):
 #
 #   make check        make test on one core; make check-NAME for one part of it:
-#                     includes documents double float blas replay get programs manual library report
+#                     includes pages double float blas replay get programs manual library report
 #                     experiment faults
 #   make asan         tests under sanitizers        make lint      warnings, clang-tidy, format
 #   make tsan         data races                    make analyze   gcc's static analyzer
 #   make valgrind     tests under valgrind          make cppcheck  cppcheck
 #   make faults       fault injection               make coverage  test coverage by lines
 #   make fuzz         fuzzing of everything parsed  (SECONDS=20 for each of TARGETS="corpus detok")
+#   make check-documents  every command of README and tutorial, in a fresh clone (an hour)
 #   make soak         kill and resume a run for hours (MINUTES=120)
 #   make determinism  runs stay bit-identical       make building  builds in unusual places
 #   make check-dist   the archive of make dist, in bare systems of several ages

@@ -1,57 +1,28 @@
 #!/bin/sh
-# Checks that the functions and files exist that the documents for readers of the code name: any
-# `long_name` must occur in the sources, any `folder/file` must exist, and in "`name` in `file.c`"
-# or "`file.c`: `name`, `name`" the names must occur in that file.
+# Runs every command of README.md and TUTORIAL.md as printed, in the order of the page and in a fresh
+# clone of the last commit, and names the first one that fails.
 set -u
-cd -- "$(dirname -- "$0")/.." || exit 1
-. tests/cases.sh
-floors='src data models eval train tests'
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$top/tests/cases.sh"
+unset CDPATH MAKEFLAGS MAKELEVEL
+[ -z "${PTB_DIR-}" ] || PTB_DIR=$(cd -- "$PTB_DIR" && pwd)
+evidence() { tail -n 15 "$work/out"; }
 
-# The text of a document in one line, without blocks of code.
-prose() { sed '/^ *```/,/^ *```/d' "$1" | tr '\n' ' ' | tr -s ' '; }
+# The blocks of commands of a document, in which ADDRESS stands for the place of linnet.
+commands() { sed -n '/^```sh/,/^```/{/^```/d; s|ADDRESS|'"$top"'|; p;}' "$top/$1"; }
 
-is_there() {
-    [ -e "$1" ] || find $floors -path "*/${1%/}" | grep -q .
+# works DOCUMENT: its commands run in a directory of its own, or in a clone if the document begins in one.
+works() {
+    mkdir -p "$work/$1/home" && cd -- "$work/$1" || return 1
+    commands "$1" | grep -q '^git clone' || {
+        git clone -q "$top" linnet && cd linnet || return 1
+    }
+    commands "$1" >"$work/commands"
+    HOME=$work/$1/home sh -eux "$work/commands" >"$work/out" 2>&1 </dev/null
 }
 
-is_named() { grep -rqw --include='*.[ch]' -e "$1" $floors; }
-
-# Prints what a document names in vain, and fails if there is anything.
-names_what_exists() {
-    names='(`[A-Za-z]\w*`(, | and )?)+'
-    {
-        prose "$1" | grep -oE '`[^` ]+`' | tr -d '`' | sort -u |
-            grep -v -e 'NAME' -e '^bin/' -e '^build/' -e '^runs/' | while read -r name; do
-            case $name in
-            */ | */*.* | *.[ch] | *.sh) is_there "$name" || echo "  no file $name" ;;
-            _* | *[!A-Za-z0-9_]*) ;;
-            *_*) is_named "$name" || echo "  nothing is called $name" ;;
-            esac
-        done
-        prose "$1" | grep -oE "$names in \`[^\`]+\.[ch]\`|\`[^\`]+\.[ch]\`: $names" |
-            while read -r said; do
-                file=$(echo "$said" | grep -oE '`[^`]+\.[ch]`' | tr -d '`')
-                echo "$said" | grep -oE '`\w+`' | tr -d '`' | while read -r name; do
-                    grep -qw -e "$name" "$file" || echo "  no $name in $file"
-                done
-            done
-    } >"$work/missing" 2>&1
-    cat "$work/missing"
-    [ ! -s "$work/missing" ]
-}
-
-for document in models/README.md CONTRIBUTING.md tests/README.md; do
-    check "$document names what exists" names_what_exists "$document"
+for document in README.md TUTORIAL.md; do
+    check "the commands of $document work" works "$document"
 done
-
-# Each check sees what it is there for.
-refuses() { ! names_what_exists "$1" >/dev/null; }
-echo 'See `pass_forward` and `models/pass.c`: `forward`, `backward`. `mask` in `src/math/team.c`.' >"$work/moved"
-echo 'See `pass_forwards`.' >"$work/name"
-echo 'See `models/passes.c`.' >"$work/file"
-echo 'See `models/pass.h`, and `gather_scored` in `models/pass.c`.' >"$work/good"
-check 'a function in another file is found' refuses "$work/moved"
-check 'an unknown function is found' refuses "$work/name"
-check 'an unknown file is found' refuses "$work/file"
-check 'a good document passes' names_what_exists "$work/good"
+check 'there are commands' [ "$(commands README.md | wc -l)" -gt 10 ]
 count_cases

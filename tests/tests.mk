@@ -81,10 +81,10 @@ $(BUILD)/interop-cases: $(CASES:%=$(BUILD)/double/tests/%.o) $(BUILD)/double/lib
 # --- make test ---
 
 # Every part is a target, so that all cores work at once: "make check-programs" runs one.
-CHECKS = includes documents double float blas replay get programs manual library report experiment faults
+CHECKS = includes pages double float blas replay get programs manual library report experiment faults
 check: $(CHECKS:%=check-%)
 
-check-includes check-documents check-get: check-%:
+check-includes check-pages check-get: check-%:
 	sh tests/$*.sh
 check-double check-float: check-%: $(BUILD)/tests-%
 	$<
@@ -117,6 +117,10 @@ asan:
 # .ci/run leaves double out: it is the code of float with another type of numbers, and takes long.
 SANITIZED = double float replay programs report experiment faults
 sanitized: $(SANITIZED:%=check-%)
+
+# The commands of README and tutorial, as printed, in a fresh clone.
+check-documents:
+	MAKE='$(MAKE)' sh tests/documents.sh
 
 # A run that is killed and resumed for two hours.
 MINUTES ?= 120
@@ -308,6 +312,6 @@ lint:
 	printf '%s\n' $(SOURCES) $(MAINS) | xargs -P2 -I FILE \
 	  clang-tidy --quiet --checks='$(TIDY)' FILE -- -std=c11 $(CPPFLAGS_)
 
-.PHONY: check $(CHECKS:%=check-%) check-cases check-dist asan sanitized soak ranks scale faults tsan threads \
+.PHONY: check $(CHECKS:%=check-%) check-cases check-documents check-dist asan sanitized soak ranks scale faults tsan threads \
         valgrind observed fuzzer fuzz fuzzed analyze cppcheck coverage covered determinism \
         building portable musl compiled arm-deps arm emulated test-long interop interop-light peers peer-tokens lint

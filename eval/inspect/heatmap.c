@@ -11,6 +11,7 @@ enum {
     FEW = 24,   /* a map with at most this many columns has wide ones */
     WORD = 13,  /* letters of a word */
     LETTER = 8, /* width of a letter */
+    BOLD_LETTER = 9,
     TITLE = 26, /* above each map of a document */
     SCALE = 44, /* room for the scale below */
     MARGIN = 8,
@@ -134,7 +135,7 @@ static void print_scale(FILE *out, const HeadView *view, size_t x, size_t y)
         if (weight < 0 && view->low >= 0)
             continue;
         print_square(out, x, y, CELL, view, weight);
-        fprintf(out, "/><text x=\"%zu\" y=\"%zu\" text-anchor=\"middle\">%.2g</text>\n",
+        fprintf(out, "/><text x=\"%zu\" y=\"%zu\" text-anchor=\"middle\">%.1g</text>\n",
                 x + CELL / 2, y + CELL + 13, weight);
         x += SWATCH;
     }
@@ -182,13 +183,26 @@ static size_t columns_of(const Inspection *inspection)
     return column_of(inspection, inspection->head_count - 1) + 1;
 }
 
+/* From one map of a row to the next: wide enough for the map and its title. */
+static size_t pitch_of(const Inspection *inspection)
+{
+    size_t width = size_of_map(inspection).width;
+    for (size_t head = 0; head < inspection->head_count; head++) {
+        char *title = inspection_title(inspection, &inspection->heads[head], true);
+        size_t letters = text_columns(title);
+        width = letters * BOLD_LETTER > width ? letters * BOLD_LETTER : width;
+        free(title);
+    }
+    return width + 2 * MARGIN;
+}
+
 /* The maps of a model, beginning at this x. */
 static void print_grid(FILE *out, const Inspection *inspection, size_t left)
 {
-    HeatmapSize one = size_of_map(inspection);
-    size_t columns = columns_of(inspection), pitch = one.height + TITLE;
+    size_t columns = columns_of(inspection), across = pitch_of(inspection);
+    size_t down = size_of_map(inspection).height + TITLE;
     for (size_t head = 0; head < inspection->head_count; head++) {
-        size_t x = left + head % columns * (one.width + MARGIN), y = head / columns * pitch;
+        size_t x = left + head % columns * across, y = head / columns * down;
         char *title = inspection_title(inspection, &inspection->heads[head], true);
         fprintf(out, "<text class=\"name\" x=\"%zu\" y=\"%zu\">", x + MARGIN, y + 18);
         markup_print(out, title);
@@ -207,7 +221,7 @@ void heatmap_print_document(FILE *out, const void *content)
     for (size_t m = 0; m < all->count; m++) {
         const Inspection *inspection = &all->each[m];
         size_t columns = columns_of(inspection), rows = inspection->head_count / columns;
-        width += columns * (one.width + MARGIN);
+        width += columns * pitch_of(inspection);
         height = rows * (one.height + TITLE) > height ? rows * (one.height + TITLE) : height;
     }
     fprintf(out,
@@ -219,7 +233,7 @@ void heatmap_print_document(FILE *out, const void *content)
             width, height, width, height, heatmap_style);
     for (size_t m = 0, left = 0; m < all->count; m++) {
         print_grid(out, &all->each[m], left);
-        left += columns_of(&all->each[m]) * (one.width + MARGIN);
+        left += columns_of(&all->each[m]) * pitch_of(&all->each[m]);
     }
     fprintf(out, "</svg>\n");
 }

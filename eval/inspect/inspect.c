@@ -50,13 +50,13 @@ static const Option rows[] = {
 static const About about = {
     .name = "inspect",
     .purpose = "shows a model's predictions and attention weights for a text",
-    .synopses = {"[OPTIONS] RUN [RUN]"},
+    .synopses = {"[OPTIONS] RUN [RUN] [RUN]"},
     .paragraphs =
         {"RUN is a run directory, whose best checkpoint is used, or a checkpoint file. Weights "
          "are "
          "shown for every attention kind, including those that never compute a weight matrix: "
          "all are linear in the values, so unit vectors as values reveal the weights.",
-         "Two runs of one tokenizer read the same tokens and are shown side by side."},
+         "Up to three runs of one tokenizer read the same tokens and are shown side by side."},
     .examples = {"--text 'the company said it would' runs/linear-ptb",
                  "--text 'the company said' --layer 2 --head 1 runs/linear-ptb",
                  "--html look.html runs/linear-ptb < text.txt",
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     program_read_command_line(&about, &group, argc, argv, &line);
     if (line.operand_count < 1 || line.operand_count > INSPECT_MOST)
         die_usage(line.operand_count
-                      ? "give one run, or two to show side by side"
+                      ? "give one run, or up to three to show side by side"
                       : "no run given; give a run directory, such as runs/linear");
     team_start(settings.threads);
     inspect(&settings, line.operands, line.operand_count);

@@ -6,8 +6,8 @@
 enum { WORD = 40, STRONGEST = 4 }; /* letters; tokens */
 
 /* Of one model, maps have the size at which their words are read well, --map wide, or less
- * where the screen has no room. Those of two models stand side by side down to two thirds of
- * it, at which letters are 9 pixels high, and below each other where that does not fit. The
+ * where the screen has no room. Those of several models stand side by side down to two thirds
+ * of it, at which letters are 9 pixels high, and below each other where that does not fit. The
  * link below a map makes it the target, which is larger. */
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#222;--pale:#666;--line:#ddd;"
@@ -269,7 +269,7 @@ static void print_map(FILE *out, const Inspection *inspection, size_t model,
                  "</section>\n");
 }
 
-/* Those of two models in pairs: the same layer and head. */
+/* Those of several models, side by side: the same layer and head. */
 static void print_maps(FILE *out, const Inspections *all)
 {
     fputs("<h2 id=\"maps\">Attention weights</h2>\n<p>A row for each token, a column for each "

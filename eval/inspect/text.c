@@ -72,7 +72,7 @@ static size_t print_prediction(FILE *out, const Inspection *inspection, size_t i
     return list.room;
 }
 
-/* The names of two models above their columns. */
+/* The names of the models above their columns. */
 static void print_labels(FILE *out, const Inspections *all, size_t width, bool utf8)
 {
     fprintf(out, "%*s", TOKENS, "");

@@ -1,5 +1,5 @@
-/* Inspections on a terminal, as JSON, as pictures and as a page: of one model, or of two that
- * have read the same tokens, side by side. */
+/* Inspections on a terminal, as JSON, as pictures and as a page: of one model, or of up to
+ * three that have read the same tokens, side by side. */
 #ifndef LINNET_INSPECT_VIEWS_H
 #define LINNET_INSPECT_VIEWS_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { INSPECT_MOST = 2 };
+enum { INSPECT_MOST = 3 };
 
 typedef struct Inspections {
     const char *const *runs; /* (count) their names */

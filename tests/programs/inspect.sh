@@ -53,8 +53,8 @@ check 'the page says why weights are negative' grep -q 'Negative weights of line
 train other-words --tokens byte text.txt
 refused 'inspect refuses another tokenizer beside' 1 'other-words: its tokenizer differs' \
     "$bin/inspect" --text the softmax other-words
-refused 'inspect shows no more than two' 2 'give one run, or two' \
-    "$bin/inspect" --text the softmax linear softmax
+refused 'inspect shows no more than three' 2 'give one run, or up to three' \
+    "$bin/inspect" --text the softmax linear softmax linear
 
 run "$bin/inspect" --text 'the cuckoo sings' softmax
 check 'inspect reports unknown tokens' says '1 unknown token'
