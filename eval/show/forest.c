@@ -91,7 +91,7 @@ static void add_row(Table *table, TableRow row, char *name, char *picture, size_
 
 void forest_print(FILE *stream, const Forest *forest, size_t width, bool utf8)
 {
-    enum { NARROWEST = 16, WIDEST = 60, TICKS = 4 };
+    enum { NARROWEST = 16, WIDEST = 60, TICKS = 6 };
     const size_t part = width * 2 / 5, cells = arrlenu(forest->table.columns) - 1;
     const size_t strip = part < NARROWEST ? NARROWEST : part > WIDEST ? WIDEST : part;
     const Axis axis = axis_of(forest, TICKS);
@@ -219,7 +219,7 @@ static void print_axis(FILE *out, const Axis *axis, double top, double foot)
 
 void forest_print_svg(FILE *out, const Forest *forest, const char *title)
 {
-    enum { TICKS = 4, NOTE_COLUMNS = 80 };
+    enum { TICKS = 6, NOTE_COLUMNS = 80 };
     const int width = RIGHT + 2 * GAP + (int)cells_width(forest);
     const Axis axis = axis_of(forest, TICKS);
     const double text = 5.5; /* from the middle of a line to its baseline */
