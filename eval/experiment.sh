@@ -507,9 +507,21 @@ with_speeds() {
 # bare GROUP: names without that of the group and without the rates.
 bare() { sed "s|^$1/||; s/^\([^,]*\)-[0-9.]*e-[0-9]*-\([0-9]*,\)/\1-\2/"; }
 
-# A table of compare and its forest plot: draw_forest GROUP PICTURE, from the table in $runs.
+# ranked FILE: a table of runs, the groups with the lowest mean test loss first.
+ranked() {
+    awk -F , '
+        NR == FNR { name = $1; sub(/-[0-9]+$/, "", name); sum[name] += $5; seeds[name]++; next }
+        FNR == 1 { print "-1," $0; next }
+        { name = $1; sub(/-[0-9]+$/, "", name); print sum[name] / seeds[name] "," $0 }' "$1" "$1" |
+        sort -s -t , -k 1,1g | cut -d , -f 2-
+}
+
+# A table of compare, without the columns that come from several machines, and its forest plot:
+# draw_forest GROUP PICTURE, from the table in $runs.
 draw_forest() {
-    bin/compare "$runs/$1.csv" --control softmax --forest --svg "eval/$2.svg" --markdown >"$part"
+    ranked "$runs/$1.csv" >"$runs/ranked.csv"
+    bin/compare "$runs/ranked.csv" --control softmax --forest --svg "eval/$2.svg" --markdown |
+        cut -d '|' -f 1,2,4-6,8-12,14- >"$part"
     publish "$1" $report
 }
 
