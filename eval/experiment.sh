@@ -8,7 +8,8 @@
 #                               losses are the same
 #   experiment.sh speeds        measures the speed of the best runs in one pass, for which the
 #                               machine must be idle
-#   experiment.sh draw          draws the tables and pictures from results.csv
+#   experiment.sh draw [PART...]
+#                               draws the tables and pictures from results.csv
 #
 # Environment: PRECISION=bf16 for processors that multiply bf16; RUNS, the directory of the runs
 # (default runs/experiment).
@@ -165,7 +166,7 @@ row() {
 
 # --- the learning rate ---
 
-ladder='2.5e-4 5e-4 1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2'
+ladder='2.5e-4 5e-4 1e-3 2e-3 4e-3 8e-3 1.6e-2 3.2e-2 6.4e-2'
 rate_at() { echo "$ladder" | cut -d ' ' -f "$1"; }
 
 # loss_of NAME: what rates are chosen by; nothing for a run that diverged.
@@ -202,7 +203,7 @@ best_rate() {
         if [ "$at" -eq "$low" ] && [ "$low" -gt 1 ]; then
             low=$((low - 1))
             try "$low" "$@"
-        elif [ "$at" -eq "$high" ] && [ "$high" -lt 8 ]; then
+        elif [ "$at" -eq "$high" ] && [ "$high" -lt 9 ]; then
             high=$((high + 1))
             try "$high" "$@"
         else
@@ -517,28 +518,29 @@ ranked() {
 }
 
 # A table of compare, without the columns that come from several machines, and its forest plot:
-# draw_forest GROUP PICTURE, from the table in $runs.
+# draw_forest GROUP PICTURE TITLE, from the table in $runs.
 draw_forest() {
     ranked "$runs/$1.csv" >"$runs/ranked.csv"
-    bin/compare "$runs/ranked.csv" --control softmax --forest --svg "eval/$2.svg" --markdown |
-        cut -d '|' -f 1,2,4-6,8-12,14- >"$part"
+    bin/compare "$runs/ranked.csv" --control softmax --forest --title "$3" --svg "eval/$2.svg" \
+        --markdown |
+        sed '/^Test perplexity:/d' | cut -d '|' -f 1,2,4-6,8-12,14- >"$part"
     publish "$1" $report
 }
 
 draw_kinds() {
     best_rows kinds | with_speeds | bare kinds >"$runs/kinds.csv"
-    draw_forest kinds forest
+    draw_forest kinds forest 'Penn Treebank: test perplexity against softmax'
 }
 
 draw_user() {
     rows_of user | bare user >"$runs/user.csv"
-    draw_forest user user
+    draw_forest user user 'Penn Treebank, the default recipe: test perplexity against softmax'
     bin/compare "$runs"/user/softmax-? "$runs"/user/linear-? --svg eval/curves.svg >/dev/null
 }
 
 draw_texts() {
     best_rows texts | bare texts >"$runs/texts.csv"
-    draw_forest texts texts
+    draw_forest texts texts 'A book: test perplexity against softmax'
     rank_correlation >>"$part"
     publish texts $report
 }
@@ -707,7 +709,7 @@ draw_quality() {
 draw() {
     mkdir -p "$runs"
     part=$runs/part.md
-    for drawn in $parts quality; do
+    for drawn; do
         "draw_$drawn"
     done
 }
@@ -722,8 +724,14 @@ again)
     again "$2"
     exit
     ;;
-draw | speeds)
-    "$1"
+speeds)
+    speeds
+    exit
+    ;;
+draw)
+    shift
+    # shellcheck disable=SC2086
+    draw ${*:-$parts quality}
     exit
     ;;
 esac
