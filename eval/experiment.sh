@@ -203,7 +203,7 @@ best_rate() {
         if [ "$at" -eq "$low" ] && [ "$low" -gt 1 ]; then
             low=$((low - 1))
             try "$low" "$@"
-        elif [ "$at" -eq "$high" ] && [ "$high" -lt 9 ]; then
+        elif [ "$at" -eq "$high" ] && [ "$high" -lt "$(echo "$ladder" | wc -w)" ]; then
             high=$((high + 1))
             try "$high" "$@"
         else
@@ -710,7 +710,10 @@ draw() {
     mkdir -p "$runs"
     part=$runs/part.md
     for drawn; do
-        "draw_$drawn"
+        case " $parts quality " in
+        *" $drawn "*) "draw_$drawn" ;;
+        *) die "unknown part '$drawn' to draw; there are: $parts quality" ;;
+        esac
     done
 }
 

@@ -120,7 +120,7 @@ sanitized: $(SANITIZED:%=check-%)
 
 # The commands of README and tutorial, as printed, in a fresh clone.
 check-documents:
-	MAKE='$(MAKE)' sh tests/documents.sh
+	sh tests/documents.sh
 
 # A run that is killed and resumed for two hours.
 MINUTES ?= 120
