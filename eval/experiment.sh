@@ -734,7 +734,8 @@ speeds)
 draw)
     shift
     # shellcheck disable=SC2086
-    draw ${*:-$parts quality}
+    [ $# -gt 0 ] || set -- $parts quality
+    draw "$@"
     exit
     ;;
 esac
